@@ -1,5 +1,7 @@
 package ast
 
+import "github.com/fletchdb/fletch/engine/sqlerr"
+
 // An Expr is anything that has a value. The implementations are the nodes of this file.
 //
 // What SQL writes with words inside parentheses comes as an ordinary *FuncCall with positional arguments, under the name that
@@ -131,7 +133,7 @@ type Unary struct {
 type Binary struct {
 	Span
 	Op    Operator
-	OpPos Span
+	OpPos sqlerr.Pos
 	Left  Expr
 	Right Expr
 }

@@ -44,8 +44,7 @@ type CTE struct {
 	Query        *Query
 }
 
-// A Select is one SELECT. Items is empty for FROM t without a SELECT list only before the parser adds its *; a parsed
-// Select has at least one item.
+// A Select is one SELECT. It has at least one item: FROM t without a SELECT list has a Star.
 type Select struct {
 	Span
 	Distinct *Distinct // nil without, and for SELECT ALL
