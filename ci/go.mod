@@ -1,0 +1,3 @@
+module github.com/fletchdb/fletch/ci
+
+go 1.26.0

@@ -1,0 +1,17 @@
+module github.com/fletchdb/fletch/gen
+
+go 1.26.0
+
+require (
+	connectrpc.com/connect/v2 v2.0.2
+	github.com/apache/arrow-go/v18 v18.8.0
+	google.golang.org/protobuf v1.36.12
+)
+
+require (
+	golang.org/x/net v0.58.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
+	google.golang.org/grpc v1.83.2 // indirect
+)
