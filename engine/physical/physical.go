@@ -1,0 +1,238 @@
+// Package physical holds plans that can run: inert, immutable trees of operators over columns by position. They are what
+// crosses from coordinator to worker (codec), so every field here is wire format. Nothing here runs, opens a file or
+// knows where it will run.
+package physical
+
+import (
+	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/sqltype"
+)
+
+// A Field is a column of an operator's output.
+type Field struct {
+	Name     string
+	Type     sqltype.Type
+	Nullable bool
+}
+
+// A Node is an operator of a plan. The set of its types is closed; exec, codec and explain switch over it.
+type Node interface {
+	// Schema is the output's columns, in order.
+	Schema() []Field
+	// Children are the inputs, in order; a join's are probe, build.
+	Children() []Node
+	isNode()
+}
+
+// Est is what the planner expects of a node, for people and for sizing; never needed for a right answer.
+type Est struct {
+	Rows float64 // rows out; negative: unknown
+}
+
+func (*Scan) isNode()      {}
+func (*Values) isNode()    {}
+func (*Filter) isNode()    {}
+func (*Project) isNode()   {}
+func (*Aggregate) isNode() {}
+func (*HashJoin) isNode()  {}
+func (*LoopJoin) isNode()  {}
+func (*Sort) isNode()      {}
+func (*Limit) isNode()     {}
+func (*Union) isNode()     {}
+func (*Exchange) isNode()  {}
+func (*Remote) isNode()    {}
+
+// A Format is a file format.
+type Format uint8
+
+// The formats.
+const (
+	Parquet Format = iota
+	CSV
+	JSON
+)
+
+// A File is a file as it was when the query was planned. Whoever opens it and finds another size, modification time or
+// footer refuses with sqlerr.FileChanged.
+type File struct {
+	Path       string  // absolute
+	Size       int64   // bytes
+	ModTime    int64   // nanoseconds since 1970 UTC
+	FooterHash uint64  // Parquet: of the footer's bytes, see scan/parquet; 0 elsewhere
+	RowGroups  []int32 // Parquet: which to read, ascending; nil: all
+}
+
+// A Scan reads columns of files, rows in no particular order. Rows for which Filter is not true are left out, as early as
+// the format allows. Filter refers to Columns by position.
+type Scan struct {
+	Table   string // for people
+	Format  Format
+	Files   []File
+	Columns []ScanColumn
+	Filter  expr.Expr // nil: none
+	Runtime []RuntimeProbe
+	Est     Est
+}
+
+// A ScanColumn is a column that a Scan reads: the file's column of this name and position, as Type.
+type ScanColumn struct {
+	Name     string
+	Index    int // position among the file's top-level columns
+	Type     sqltype.Type
+	Nullable bool
+}
+
+// A RuntimeProbe says that rows whose column is not in the runtime filter of this id may be left out: a join above would
+// drop them. It is a hint; a filter that does not come costs only time.
+type RuntimeProbe struct {
+	Filter int32
+	Column int
+}
+
+// Values is rows of constants.
+type Values struct {
+	Fields []Field
+	Rows   [][]expr.Value
+}
+
+// A Filter passes the rows for which Cond is true.
+type Filter struct {
+	Input Node
+	Cond  expr.Expr
+	Est   Est
+}
+
+// A Project computes one column per expression.
+type Project struct {
+	Input Node
+	Exprs []expr.Expr
+	Names []string
+}
+
+// An AggMode says which half of an aggregation a node does.
+type AggMode uint8
+
+// The modes. Partial gives the group columns, then each aggregate's state columns (expr.Aggregates says which); Final
+// takes that as its input: Groups refer to its first columns, and an aggregate's Args to its state columns.
+const (
+	Single AggMode = iota
+	Partial
+	Final
+)
+
+// An Aggregate groups its input by Groups – no Groups: one group, even of no rows – and gives the groups, then the Aggs.
+type Aggregate struct {
+	Input  Node
+	Mode   AggMode
+	Groups []expr.Expr
+	Aggs   []expr.Aggregate
+	Names  []string // of all output columns
+	Est    Est
+}
+
+// A JoinKind is a kind of join, seen from the probe side, which is the first child and the side that streams.
+type JoinKind uint8
+
+// The kinds. Output columns are the probe's then the build's, but only the probe's of Semi and Anti, only the build's of
+// BuildSemi and BuildAnti, and the probe's and one BOOLEAN of Mark (NULL as SQL's IN gives it).
+const (
+	Inner      JoinKind = iota
+	ProbeOuter          // every probe row at least once: LEFT JOIN with probe on the left
+	BuildOuter          // every build row at least once
+	FullOuter
+	Semi // probe rows with a match
+	Anti // probe rows without; see NullAware
+	BuildSemi
+	BuildAnti
+	Mark
+)
+
+// A HashJoin finds, for each row of Probe, the rows of Build with equal keys (NULL equals nothing) for which Residual,
+// over the columns of both, is true.
+type HashJoin struct {
+	Kind      JoinKind
+	Probe     Node
+	Build     Node
+	ProbeKeys []expr.Expr
+	BuildKeys []expr.Expr // same length and types
+	Residual  expr.Expr   // nil: none; Inputs count through probe's columns, then build's
+	NullAware bool        // Anti and Mark: NOT IN's and IN's rules for NULL; needs exactly one key
+	NullEqual []bool      // per key: NULL equals NULL (IS NOT DISTINCT FROM); nil: none
+	Output    []int       // which of the output columns to give, in order; nil: all
+	Runtime   []RuntimeBuild
+	Est       Est
+}
+
+// A RuntimeBuild asks the join to publish a runtime filter of the given key's build values under an id.
+type RuntimeBuild struct {
+	Filter int32
+	Key    int
+}
+
+// A LoopJoin pairs every row of Probe with every row of Build for which Cond is true (nil: all): for joins without equal
+// keys. Kinds and output are as a HashJoin's, without BuildSemi, BuildAnti.
+type LoopJoin struct {
+	Kind   JoinKind
+	Probe  Node
+	Build  Node
+	Cond   expr.Expr
+	Output []int
+	Est    Est
+}
+
+// A Sort orders its input. Fetch ≥ 0: only the first Fetch rows after Offset are given (top-n); −1: all. The sort is stable
+// only for rows of one goroutine: equal keys may come in any order.
+type Sort struct {
+	Input  Node
+	Keys   []SortKey
+	Fetch  int64
+	Offset int64
+	Est    Est
+}
+
+// A SortKey is one key of an ordering.
+type SortKey struct {
+	Expr       expr.Expr
+	Desc       bool
+	NullsFirst bool
+}
+
+// A Limit passes Fetch rows (−1: all) after the first Offset.
+type Limit struct {
+	Input  Node
+	Fetch  int64
+	Offset int64
+}
+
+// A Union gives all rows of its inputs, whose schemas have equal types.
+type Union struct {
+	Inputs []Node
+}
+
+// An ExchangeKind is how rows of the producer's tasks find a consumer's task.
+type ExchangeKind uint8
+
+// The kinds.
+const (
+	Gather    ExchangeKind = iota // all rows to the one consumer
+	Hash                          // by HashSpec v1 over Keys
+	Broadcast                     // all rows to every consumer
+	Robin                         // batches in turn: any consumer will do
+)
+
+// An Exchange is where a plan is cut into stages (package stage). In one process it is a no-op but for Merge.
+type Exchange struct {
+	Input Node
+	Kind  ExchangeKind
+	Keys  []int     // Hash: positions of input columns
+	Merge []SortKey // Gather: inputs are sorted by this and stay so; nil: any order
+}
+
+// A Remote is the consumer's end of a cut: the rows of stage Stage, sent by its tasks for this task. It stands in the plans of
+// tasks only.
+type Remote struct {
+	Stage  int32
+	Fields []Field
+	Merge  []SortKey // not nil: streams are sorted by this and are merged
+	Est    Est
+}
