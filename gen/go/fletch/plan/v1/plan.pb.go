@@ -5,11 +5,13 @@
 // source: fletch/plan/v1/plan.proto
 
 // Physical plans as coordinator and workers exchange them. The package has the worker protocol's version, and imports nothing
-// of it, so that a decoder of plans needs no RPC. A plan that holds anything a reader does not know is refused.
+// of it, so that a decoder of plans needs no RPC. A plan that holds anything a reader does not know – a field, an enum value, a
+// oneof member, a function – is refused, never run in part.
 
 package planv1
 
 import (
+	_ "github.com/fletchdb/fletch/gen/go/fletch/options/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -24,9 +26,269 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Fragment is the part of a plan that the tasks of one stage run.
+// FileFormat is a file format.
+type FileFormat int32
+
+const (
+	// Never sent.
+	FileFormat_FILE_FORMAT_UNSPECIFIED FileFormat = 0
+	// Apache Parquet.
+	FileFormat_FILE_FORMAT_PARQUET FileFormat = 1
+	// CSV with a header, RFC 4180.
+	FileFormat_FILE_FORMAT_CSV FileFormat = 2
+	// JSON, one object per line.
+	FileFormat_FILE_FORMAT_JSON FileFormat = 3
+)
+
+// Enum value maps for FileFormat.
+var (
+	FileFormat_name = map[int32]string{
+		0: "FILE_FORMAT_UNSPECIFIED",
+		1: "FILE_FORMAT_PARQUET",
+		2: "FILE_FORMAT_CSV",
+		3: "FILE_FORMAT_JSON",
+	}
+	FileFormat_value = map[string]int32{
+		"FILE_FORMAT_UNSPECIFIED": 0,
+		"FILE_FORMAT_PARQUET":     1,
+		"FILE_FORMAT_CSV":         2,
+		"FILE_FORMAT_JSON":        3,
+	}
+)
+
+func (x FileFormat) Enum() *FileFormat {
+	p := new(FileFormat)
+	*p = x
+	return p
+}
+
+func (x FileFormat) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FileFormat) Descriptor() protoreflect.EnumDescriptor {
+	return file_fletch_plan_v1_plan_proto_enumTypes[0].Descriptor()
+}
+
+func (FileFormat) Type() protoreflect.EnumType {
+	return &file_fletch_plan_v1_plan_proto_enumTypes[0]
+}
+
+func (x FileFormat) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FileFormat.Descriptor instead.
+func (FileFormat) EnumDescriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{0}
+}
+
+// AggregateMode is which half of an aggregation a node does.
+type AggregateMode int32
+
+const (
+	// Never sent.
+	AggregateMode_AGGREGATE_MODE_UNSPECIFIED AggregateMode = 0
+	// Rows to results.
+	AggregateMode_AGGREGATE_MODE_SINGLE AggregateMode = 1
+	// Rows to states, whose layout the aggregate-state spec gives.
+	AggregateMode_AGGREGATE_MODE_PARTIAL AggregateMode = 2
+	// States to results.
+	AggregateMode_AGGREGATE_MODE_FINAL AggregateMode = 3
+)
+
+// Enum value maps for AggregateMode.
+var (
+	AggregateMode_name = map[int32]string{
+		0: "AGGREGATE_MODE_UNSPECIFIED",
+		1: "AGGREGATE_MODE_SINGLE",
+		2: "AGGREGATE_MODE_PARTIAL",
+		3: "AGGREGATE_MODE_FINAL",
+	}
+	AggregateMode_value = map[string]int32{
+		"AGGREGATE_MODE_UNSPECIFIED": 0,
+		"AGGREGATE_MODE_SINGLE":      1,
+		"AGGREGATE_MODE_PARTIAL":     2,
+		"AGGREGATE_MODE_FINAL":       3,
+	}
+)
+
+func (x AggregateMode) Enum() *AggregateMode {
+	p := new(AggregateMode)
+	*p = x
+	return p
+}
+
+func (x AggregateMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AggregateMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_fletch_plan_v1_plan_proto_enumTypes[1].Descriptor()
+}
+
+func (AggregateMode) Type() protoreflect.EnumType {
+	return &file_fletch_plan_v1_plan_proto_enumTypes[1]
+}
+
+func (x AggregateMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AggregateMode.Descriptor instead.
+func (AggregateMode) EnumDescriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{1}
+}
+
+// JoinKind is a kind of join, seen from the probe side, which streams.
+type JoinKind int32
+
+const (
+	// Never sent.
+	JoinKind_JOIN_KIND_UNSPECIFIED JoinKind = 0
+	// Pairs; the probe's columns, then the build's.
+	JoinKind_JOIN_KIND_INNER JoinKind = 1
+	// Pairs, and every probe row at least once.
+	JoinKind_JOIN_KIND_PROBE_OUTER JoinKind = 2
+	// Pairs, and every build row at least once.
+	JoinKind_JOIN_KIND_BUILD_OUTER JoinKind = 3
+	// Pairs, and every row of both at least once.
+	JoinKind_JOIN_KIND_FULL_OUTER JoinKind = 4
+	// Probe rows with a match; the probe's columns.
+	JoinKind_JOIN_KIND_SEMI JoinKind = 5
+	// Probe rows without a match; the probe's columns.
+	JoinKind_JOIN_KIND_ANTI JoinKind = 6
+	// Build rows with a match; the build's columns.
+	JoinKind_JOIN_KIND_BUILD_SEMI JoinKind = 7
+	// Build rows without a match; the build's columns.
+	JoinKind_JOIN_KIND_BUILD_ANTI JoinKind = 8
+	// Every probe row, and a boolean that tells whether it has a match; the probe's columns, then the boolean.
+	JoinKind_JOIN_KIND_MARK JoinKind = 9
+)
+
+// Enum value maps for JoinKind.
+var (
+	JoinKind_name = map[int32]string{
+		0: "JOIN_KIND_UNSPECIFIED",
+		1: "JOIN_KIND_INNER",
+		2: "JOIN_KIND_PROBE_OUTER",
+		3: "JOIN_KIND_BUILD_OUTER",
+		4: "JOIN_KIND_FULL_OUTER",
+		5: "JOIN_KIND_SEMI",
+		6: "JOIN_KIND_ANTI",
+		7: "JOIN_KIND_BUILD_SEMI",
+		8: "JOIN_KIND_BUILD_ANTI",
+		9: "JOIN_KIND_MARK",
+	}
+	JoinKind_value = map[string]int32{
+		"JOIN_KIND_UNSPECIFIED": 0,
+		"JOIN_KIND_INNER":       1,
+		"JOIN_KIND_PROBE_OUTER": 2,
+		"JOIN_KIND_BUILD_OUTER": 3,
+		"JOIN_KIND_FULL_OUTER":  4,
+		"JOIN_KIND_SEMI":        5,
+		"JOIN_KIND_ANTI":        6,
+		"JOIN_KIND_BUILD_SEMI":  7,
+		"JOIN_KIND_BUILD_ANTI":  8,
+		"JOIN_KIND_MARK":        9,
+	}
+)
+
+func (x JoinKind) Enum() *JoinKind {
+	p := new(JoinKind)
+	*p = x
+	return p
+}
+
+func (x JoinKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (JoinKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_fletch_plan_v1_plan_proto_enumTypes[2].Descriptor()
+}
+
+func (JoinKind) Type() protoreflect.EnumType {
+	return &file_fletch_plan_v1_plan_proto_enumTypes[2]
+}
+
+func (x JoinKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use JoinKind.Descriptor instead.
+func (JoinKind) EnumDescriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{2}
+}
+
+// ExchangeKind is how rows of a stage's tasks find the task that reads them. Hash is HashSpec v1.
+type ExchangeKind int32
+
+const (
+	// Never sent.
+	ExchangeKind_EXCHANGE_KIND_UNSPECIFIED ExchangeKind = 0
+	// All rows to the one consumer.
+	ExchangeKind_EXCHANGE_KIND_GATHER ExchangeKind = 1
+	// By the hash of the keys: partition p is the consumer p's.
+	ExchangeKind_EXCHANGE_KIND_HASH ExchangeKind = 2
+	// All rows to every consumer.
+	ExchangeKind_EXCHANGE_KIND_BROADCAST ExchangeKind = 3
+	// Batches in turn: partition p is the consumer p's.
+	ExchangeKind_EXCHANGE_KIND_ROBIN ExchangeKind = 4
+)
+
+// Enum value maps for ExchangeKind.
+var (
+	ExchangeKind_name = map[int32]string{
+		0: "EXCHANGE_KIND_UNSPECIFIED",
+		1: "EXCHANGE_KIND_GATHER",
+		2: "EXCHANGE_KIND_HASH",
+		3: "EXCHANGE_KIND_BROADCAST",
+		4: "EXCHANGE_KIND_ROBIN",
+	}
+	ExchangeKind_value = map[string]int32{
+		"EXCHANGE_KIND_UNSPECIFIED": 0,
+		"EXCHANGE_KIND_GATHER":      1,
+		"EXCHANGE_KIND_HASH":        2,
+		"EXCHANGE_KIND_BROADCAST":   3,
+		"EXCHANGE_KIND_ROBIN":       4,
+	}
+)
+
+func (x ExchangeKind) Enum() *ExchangeKind {
+	p := new(ExchangeKind)
+	*p = x
+	return p
+}
+
+func (x ExchangeKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ExchangeKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_fletch_plan_v1_plan_proto_enumTypes[3].Descriptor()
+}
+
+func (ExchangeKind) Type() protoreflect.EnumType {
+	return &file_fletch_plan_v1_plan_proto_enumTypes[3]
+}
+
+func (x ExchangeKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ExchangeKind.Descriptor instead.
+func (ExchangeKind) EnumDescriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{3}
+}
+
+// Fragment is what one task of a stage runs: a tree of operators whose leaves are scans, constants and other stages.
 type Fragment struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree. Nodes nest at most 500 deep.
+	Root *Node `protobuf:"bytes,1,opt,name=root,proto3" json:"root,omitempty"`
+	// How the root's rows are dealt out.
+	Output        *Output `protobuf:"bytes,2,opt,name=output,proto3" json:"output,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -61,13 +323,1700 @@ func (*Fragment) Descriptor() ([]byte, []int) {
 	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{0}
 }
 
+func (x *Fragment) GetRoot() *Node {
+	if x != nil {
+		return x.Root
+	}
+	return nil
+}
+
+func (x *Fragment) GetOutput() *Output {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
+// Output deals a task's rows out to partitions.
+type Output struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How.
+	Kind ExchangeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=fletch.plan.v1.ExchangeKind" json:"kind,omitempty"`
+	// Columns of the root, for a hash; else empty.
+	Keys []uint32 `protobuf:"varint,2,rep,packed,name=keys,proto3" json:"keys,omitempty"`
+	// Number of partitions, at least 1; 1 unless kind is hash or robin.
+	Partitions uint32 `protobuf:"varint,3,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	// Tasks that read each partition: of a broadcast the number of consumers, else 1.
+	Consumers     uint32 `protobuf:"varint,4,opt,name=consumers,proto3" json:"consumers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Output) Reset() {
+	*x = Output{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Output) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Output) ProtoMessage() {}
+
+func (x *Output) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Output.ProtoReflect.Descriptor instead.
+func (*Output) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Output) GetKind() ExchangeKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ExchangeKind_EXCHANGE_KIND_UNSPECIFIED
+}
+
+func (x *Output) GetKeys() []uint32 {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *Output) GetPartitions() uint32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *Output) GetConsumers() uint32 {
+	if x != nil {
+		return x.Consumers
+	}
+	return 0
+}
+
+// Node is an operator.
+type Node struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Rows that the planner expects of it; absent is unknown. Never needed for a right answer.
+	EstimatedRows *float64 `protobuf:"fixed64,1,opt,name=estimated_rows,json=estimatedRows,proto3,oneof" json:"estimated_rows,omitempty"`
+	// Which. A node without a member is refused.
+	//
+	// Types that are valid to be assigned to Node:
+	//
+	//	*Node_Scan
+	//	*Node_ConstantRows
+	//	*Node_Filter
+	//	*Node_Project
+	//	*Node_Aggregate
+	//	*Node_HashJoin
+	//	*Node_LoopJoin
+	//	*Node_Sort
+	//	*Node_Limit
+	//	*Node_Union
+	//	*Node_Exchange
+	//	*Node_Remote
+	Node          isNode_Node `protobuf_oneof:"node"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Node) Reset() {
+	*x = Node{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Node) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Node) ProtoMessage() {}
+
+func (x *Node) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Node.ProtoReflect.Descriptor instead.
+func (*Node) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Node) GetEstimatedRows() float64 {
+	if x != nil && x.EstimatedRows != nil {
+		return *x.EstimatedRows
+	}
+	return 0
+}
+
+func (x *Node) GetNode() isNode_Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *Node) GetScan() *Scan {
+	if x != nil {
+		if x, ok := x.Node.(*Node_Scan); ok {
+			return x.Scan
+		}
+	}
+	return nil
+}
+
+func (x *Node) GetConstantRows() *ConstantRows {
+	if x != nil {
+		if x, ok := x.Node.(*Node_ConstantRows); ok {
+			return x.ConstantRows
+		}
+	}
+	return nil
+}
+
+func (x *Node) GetFilter() *Filter {
+	if x != nil {
+		if x, ok := x.Node.(*Node_Filter); ok {
+			return x.Filter
+		}
+	}
+	return nil
+}
+
+func (x *Node) GetProject() *Project {
+	if x != nil {
+		if x, ok := x.Node.(*Node_Project); ok {
+			return x.Project
+		}
+	}
+	return nil
+}
+
+func (x *Node) GetAggregate() *Aggregate {
+	if x != nil {
+		if x, ok := x.Node.(*Node_Aggregate); ok {
+			return x.Aggregate
+		}
+	}
+	return nil
+}
+
+func (x *Node) GetHashJoin() *HashJoin {
+	if x != nil {
+		if x, ok := x.Node.(*Node_HashJoin); ok {
+			return x.HashJoin
+		}
+	}
+	return nil
+}
+
+func (x *Node) GetLoopJoin() *LoopJoin {
+	if x != nil {
+		if x, ok := x.Node.(*Node_LoopJoin); ok {
+			return x.LoopJoin
+		}
+	}
+	return nil
+}
+
+func (x *Node) GetSort() *Sort {
+	if x != nil {
+		if x, ok := x.Node.(*Node_Sort); ok {
+			return x.Sort
+		}
+	}
+	return nil
+}
+
+func (x *Node) GetLimit() *Limit {
+	if x != nil {
+		if x, ok := x.Node.(*Node_Limit); ok {
+			return x.Limit
+		}
+	}
+	return nil
+}
+
+func (x *Node) GetUnion() *Union {
+	if x != nil {
+		if x, ok := x.Node.(*Node_Union); ok {
+			return x.Union
+		}
+	}
+	return nil
+}
+
+func (x *Node) GetExchange() *Exchange {
+	if x != nil {
+		if x, ok := x.Node.(*Node_Exchange); ok {
+			return x.Exchange
+		}
+	}
+	return nil
+}
+
+func (x *Node) GetRemote() *Remote {
+	if x != nil {
+		if x, ok := x.Node.(*Node_Remote); ok {
+			return x.Remote
+		}
+	}
+	return nil
+}
+
+type isNode_Node interface {
+	isNode_Node()
+}
+
+type Node_Scan struct {
+	// Reads files.
+	Scan *Scan `protobuf:"bytes,2,opt,name=scan,proto3,oneof"`
+}
+
+type Node_ConstantRows struct {
+	// Gives constants.
+	ConstantRows *ConstantRows `protobuf:"bytes,3,opt,name=constant_rows,json=constantRows,proto3,oneof"`
+}
+
+type Node_Filter struct {
+	// Passes rows.
+	Filter *Filter `protobuf:"bytes,4,opt,name=filter,proto3,oneof"`
+}
+
+type Node_Project struct {
+	// Computes columns.
+	Project *Project `protobuf:"bytes,5,opt,name=project,proto3,oneof"`
+}
+
+type Node_Aggregate struct {
+	// Groups.
+	Aggregate *Aggregate `protobuf:"bytes,6,opt,name=aggregate,proto3,oneof"`
+}
+
+type Node_HashJoin struct {
+	// Joins on equal keys.
+	HashJoin *HashJoin `protobuf:"bytes,7,opt,name=hash_join,json=hashJoin,proto3,oneof"`
+}
+
+type Node_LoopJoin struct {
+	// Joins on any condition.
+	LoopJoin *LoopJoin `protobuf:"bytes,8,opt,name=loop_join,json=loopJoin,proto3,oneof"`
+}
+
+type Node_Sort struct {
+	// Orders.
+	Sort *Sort `protobuf:"bytes,9,opt,name=sort,proto3,oneof"`
+}
+
+type Node_Limit struct {
+	// Passes the first rows.
+	Limit *Limit `protobuf:"bytes,10,opt,name=limit,proto3,oneof"`
+}
+
+type Node_Union struct {
+	// Joins inputs end to end.
+	Union *Union `protobuf:"bytes,11,opt,name=union,proto3,oneof"`
+}
+
+type Node_Exchange struct {
+	// Marks where a plan is cut; in a fragment a no-op but for its merge.
+	Exchange *Exchange `protobuf:"bytes,12,opt,name=exchange,proto3,oneof"`
+}
+
+type Node_Remote struct {
+	// Reads another stage.
+	Remote *Remote `protobuf:"bytes,13,opt,name=remote,proto3,oneof"`
+}
+
+func (*Node_Scan) isNode_Node() {}
+
+func (*Node_ConstantRows) isNode_Node() {}
+
+func (*Node_Filter) isNode_Node() {}
+
+func (*Node_Project) isNode_Node() {}
+
+func (*Node_Aggregate) isNode_Node() {}
+
+func (*Node_HashJoin) isNode_Node() {}
+
+func (*Node_LoopJoin) isNode_Node() {}
+
+func (*Node_Sort) isNode_Node() {}
+
+func (*Node_Limit) isNode_Node() {}
+
+func (*Node_Union) isNode_Node() {}
+
+func (*Node_Exchange) isNode_Node() {}
+
+func (*Node_Remote) isNode_Node() {}
+
+// Scan reads columns of files, rows in no particular order.
+type Scan struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the table, for people.
+	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	// Format of all files.
+	Format FileFormat `protobuf:"varint,2,opt,name=format,proto3,enum=fletch.plan.v1.FileFormat" json:"format,omitempty"`
+	// The files, or the parts of files, that this task reads.
+	Files []*File `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
+	// The columns to give, in order; may be empty.
+	Columns []*ScanColumn `protobuf:"bytes,4,rep,name=columns,proto3" json:"columns,omitempty"`
+	// Rows to give, over columns; absent is all.
+	Filter *Expression `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Runtime filters that may leave out rows.
+	RuntimeProbes []*RuntimeProbe `protobuf:"bytes,6,rep,name=runtime_probes,json=runtimeProbes,proto3" json:"runtime_probes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Scan) Reset() {
+	*x = Scan{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Scan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Scan) ProtoMessage() {}
+
+func (x *Scan) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Scan.ProtoReflect.Descriptor instead.
+func (*Scan) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Scan) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *Scan) GetFormat() FileFormat {
+	if x != nil {
+		return x.Format
+	}
+	return FileFormat_FILE_FORMAT_UNSPECIFIED
+}
+
+func (x *Scan) GetFiles() []*File {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *Scan) GetColumns() []*ScanColumn {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *Scan) GetFilter() *Expression {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *Scan) GetRuntimeProbes() []*RuntimeProbe {
+	if x != nil {
+		return x.RuntimeProbes
+	}
+	return nil
+}
+
+// File is a file as it was when the query was planned. A reader that finds another size, modification time or footer refuses
+// with code file_changed.
+type File struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Absolute path, which must lie in a read root of the process that opens it.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Its size in bytes.
+	Size uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	// Its modification time, nanoseconds since 1970 UTC.
+	ModTime int64 `protobuf:"zigzag64,3,opt,name=mod_time,json=modTime,proto3" json:"mod_time,omitempty"`
+	// Parquet: hash of the footer's bytes; else 0.
+	FooterHash uint64 `protobuf:"fixed64,4,opt,name=footer_hash,json=footerHash,proto3" json:"footer_hash,omitempty"`
+	// Parquet: row groups to read, ascending; absent is all.
+	RowGroups     *Indexes `protobuf:"bytes,5,opt,name=row_groups,json=rowGroups,proto3" json:"row_groups,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *File) Reset() {
+	*x = File{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *File) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*File) ProtoMessage() {}
+
+func (x *File) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use File.ProtoReflect.Descriptor instead.
+func (*File) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *File) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *File) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *File) GetModTime() int64 {
+	if x != nil {
+		return x.ModTime
+	}
+	return 0
+}
+
+func (x *File) GetFooterHash() uint64 {
+	if x != nil {
+		return x.FooterHash
+	}
+	return 0
+}
+
+func (x *File) GetRowGroups() *Indexes {
+	if x != nil {
+		return x.RowGroups
+	}
+	return nil
+}
+
+// Indexes is a list of positions that may be empty where an absent one means all.
+type Indexes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The positions, from 0.
+	Values        []uint32 `protobuf:"varint,1,rep,packed,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Indexes) Reset() {
+	*x = Indexes{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Indexes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Indexes) ProtoMessage() {}
+
+func (x *Indexes) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Indexes.ProtoReflect.Descriptor instead.
+func (*Indexes) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Indexes) GetValues() []uint32 {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+// ScanColumn is a column that a scan reads.
+type ScanColumn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the column in the files.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Position among the files' top-level columns, from 0.
+	Index uint32 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// Type to give it as.
+	Type *Type `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	// Whether it may hold NULL.
+	Nullable      bool `protobuf:"varint,4,opt,name=nullable,proto3" json:"nullable,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScanColumn) Reset() {
+	*x = ScanColumn{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScanColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScanColumn) ProtoMessage() {}
+
+func (x *ScanColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScanColumn.ProtoReflect.Descriptor instead.
+func (*ScanColumn) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ScanColumn) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ScanColumn) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *ScanColumn) GetType() *Type {
+	if x != nil {
+		return x.Type
+	}
+	return nil
+}
+
+func (x *ScanColumn) GetNullable() bool {
+	if x != nil {
+		return x.Nullable
+	}
+	return false
+}
+
+// RuntimeProbe says that rows whose column is not in a runtime filter may be left out, since a join above drops them. It is a
+// hint: a filter that does not come costs only time.
+type RuntimeProbe struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the filter, unique in the fragment.
+	Filter uint32 `protobuf:"varint,1,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Position of the column in the scan's columns.
+	Column        uint32 `protobuf:"varint,2,opt,name=column,proto3" json:"column,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuntimeProbe) Reset() {
+	*x = RuntimeProbe{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuntimeProbe) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuntimeProbe) ProtoMessage() {}
+
+func (x *RuntimeProbe) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuntimeProbe.ProtoReflect.Descriptor instead.
+func (*RuntimeProbe) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RuntimeProbe) GetFilter() uint32 {
+	if x != nil {
+		return x.Filter
+	}
+	return 0
+}
+
+func (x *RuntimeProbe) GetColumn() uint32 {
+	if x != nil {
+		return x.Column
+	}
+	return 0
+}
+
+// ConstantRows gives rows of constants.
+type ConstantRows struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The columns.
+	Fields []*Field `protobuf:"bytes,1,rep,name=fields,proto3" json:"fields,omitempty"`
+	// The rows, each with one value per column.
+	Rows          []*Values `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConstantRows) Reset() {
+	*x = ConstantRows{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConstantRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConstantRows) ProtoMessage() {}
+
+func (x *ConstantRows) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConstantRows.ProtoReflect.Descriptor instead.
+func (*ConstantRows) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ConstantRows) GetFields() []*Field {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *ConstantRows) GetRows() []*Values {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+// Filter passes the rows for which a condition is true.
+type Filter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The input.
+	Input *Node `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// The condition.
+	Condition     *Expression `protobuf:"bytes,2,opt,name=condition,proto3" json:"condition,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Filter) Reset() {
+	*x = Filter{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Filter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Filter) ProtoMessage() {}
+
+func (x *Filter) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Filter.ProtoReflect.Descriptor instead.
+func (*Filter) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Filter) GetInput() *Node {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Filter) GetCondition() *Expression {
+	if x != nil {
+		return x.Condition
+	}
+	return nil
+}
+
+// Project computes one column per expression.
+type Project struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The input.
+	Input *Node `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// The expressions.
+	Expressions []*Expression `protobuf:"bytes,2,rep,name=expressions,proto3" json:"expressions,omitempty"`
+	// Names of the columns, as many as expressions.
+	Names         []string `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Project) Reset() {
+	*x = Project{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Project) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Project) ProtoMessage() {}
+
+func (x *Project) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Project.ProtoReflect.Descriptor instead.
+func (*Project) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Project) GetInput() *Node {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Project) GetExpressions() []*Expression {
+	if x != nil {
+		return x.Expressions
+	}
+	return nil
+}
+
+func (x *Project) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+// Aggregate groups its input and gives the groups' columns, then the aggregates'. Without groups there is one group, even of no
+// rows.
+type Aggregate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The input.
+	Input *Node `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// Which half of the work it does.
+	Mode AggregateMode `protobuf:"varint,2,opt,name=mode,proto3,enum=fletch.plan.v1.AggregateMode" json:"mode,omitempty"`
+	// What to group by.
+	Groups []*Expression `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
+	// The aggregates.
+	Aggregates []*AggregateCall `protobuf:"bytes,4,rep,name=aggregates,proto3" json:"aggregates,omitempty"`
+	// Names of all output columns: in mode partial there is one per state column.
+	Names         []string `protobuf:"bytes,5,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Aggregate) Reset() {
+	*x = Aggregate{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Aggregate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Aggregate) ProtoMessage() {}
+
+func (x *Aggregate) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Aggregate.ProtoReflect.Descriptor instead.
+func (*Aggregate) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Aggregate) GetInput() *Node {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Aggregate) GetMode() AggregateMode {
+	if x != nil {
+		return x.Mode
+	}
+	return AggregateMode_AGGREGATE_MODE_UNSPECIFIED
+}
+
+func (x *Aggregate) GetGroups() []*Expression {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Aggregate) GetAggregates() []*AggregateCall {
+	if x != nil {
+		return x.Aggregates
+	}
+	return nil
+}
+
+func (x *Aggregate) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+// HashJoin finds for each probe row the build rows with equal keys for which the residual is true.
+type HashJoin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which rows to give.
+	Kind JoinKind `protobuf:"varint,1,opt,name=kind,proto3,enum=fletch.plan.v1.JoinKind" json:"kind,omitempty"`
+	// The side that streams.
+	Probe *Node `protobuf:"bytes,2,opt,name=probe,proto3" json:"probe,omitempty"`
+	// The side that is built first.
+	Build *Node `protobuf:"bytes,3,opt,name=build,proto3" json:"build,omitempty"`
+	// Keys over the probe's columns, at least one.
+	ProbeKeys []*Expression `protobuf:"bytes,4,rep,name=probe_keys,json=probeKeys,proto3" json:"probe_keys,omitempty"`
+	// Keys over the build's columns, as many and of the same types.
+	BuildKeys []*Expression `protobuf:"bytes,5,rep,name=build_keys,json=buildKeys,proto3" json:"build_keys,omitempty"`
+	// Condition over the probe's columns, then the build's; absent is true.
+	Residual *Expression `protobuf:"bytes,6,opt,name=residual,proto3" json:"residual,omitempty"`
+	// Anti and mark: the rules of NOT IN and IN for NULL; there is then one key.
+	NullAware bool `protobuf:"varint,7,opt,name=null_aware,json=nullAware,proto3" json:"null_aware,omitempty"`
+	// Per key, whether NULL equals NULL; empty is no key.
+	NullEqual []bool `protobuf:"varint,8,rep,packed,name=null_equal,json=nullEqual,proto3" json:"null_equal,omitempty"`
+	// Which of the kind's columns to give, in order; absent is all.
+	Output *Indexes `protobuf:"bytes,9,opt,name=output,proto3" json:"output,omitempty"`
+	// Runtime filters to publish when the build side is complete.
+	RuntimeBuilds []*RuntimeBuild `protobuf:"bytes,10,rep,name=runtime_builds,json=runtimeBuilds,proto3" json:"runtime_builds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HashJoin) Reset() {
+	*x = HashJoin{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HashJoin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HashJoin) ProtoMessage() {}
+
+func (x *HashJoin) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HashJoin.ProtoReflect.Descriptor instead.
+func (*HashJoin) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *HashJoin) GetKind() JoinKind {
+	if x != nil {
+		return x.Kind
+	}
+	return JoinKind_JOIN_KIND_UNSPECIFIED
+}
+
+func (x *HashJoin) GetProbe() *Node {
+	if x != nil {
+		return x.Probe
+	}
+	return nil
+}
+
+func (x *HashJoin) GetBuild() *Node {
+	if x != nil {
+		return x.Build
+	}
+	return nil
+}
+
+func (x *HashJoin) GetProbeKeys() []*Expression {
+	if x != nil {
+		return x.ProbeKeys
+	}
+	return nil
+}
+
+func (x *HashJoin) GetBuildKeys() []*Expression {
+	if x != nil {
+		return x.BuildKeys
+	}
+	return nil
+}
+
+func (x *HashJoin) GetResidual() *Expression {
+	if x != nil {
+		return x.Residual
+	}
+	return nil
+}
+
+func (x *HashJoin) GetNullAware() bool {
+	if x != nil {
+		return x.NullAware
+	}
+	return false
+}
+
+func (x *HashJoin) GetNullEqual() []bool {
+	if x != nil {
+		return x.NullEqual
+	}
+	return nil
+}
+
+func (x *HashJoin) GetOutput() *Indexes {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
+func (x *HashJoin) GetRuntimeBuilds() []*RuntimeBuild {
+	if x != nil {
+		return x.RuntimeBuilds
+	}
+	return nil
+}
+
+// RuntimeBuild asks a join to publish a runtime filter of a key's build values.
+type RuntimeBuild struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the filter, unique in the fragment.
+	Filter uint32 `protobuf:"varint,1,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Position of the key.
+	Key           uint32 `protobuf:"varint,2,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuntimeBuild) Reset() {
+	*x = RuntimeBuild{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuntimeBuild) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuntimeBuild) ProtoMessage() {}
+
+func (x *RuntimeBuild) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuntimeBuild.ProtoReflect.Descriptor instead.
+func (*RuntimeBuild) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RuntimeBuild) GetFilter() uint32 {
+	if x != nil {
+		return x.Filter
+	}
+	return 0
+}
+
+func (x *RuntimeBuild) GetKey() uint32 {
+	if x != nil {
+		return x.Key
+	}
+	return 0
+}
+
+// LoopJoin pairs every probe row with every build row for which a condition is true.
+type LoopJoin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which rows to give; not build semi or build anti.
+	Kind JoinKind `protobuf:"varint,1,opt,name=kind,proto3,enum=fletch.plan.v1.JoinKind" json:"kind,omitempty"`
+	// The side that streams.
+	Probe *Node `protobuf:"bytes,2,opt,name=probe,proto3" json:"probe,omitempty"`
+	// The side that is built first.
+	Build *Node `protobuf:"bytes,3,opt,name=build,proto3" json:"build,omitempty"`
+	// Condition over the probe's columns, then the build's; absent is true.
+	Condition *Expression `protobuf:"bytes,4,opt,name=condition,proto3" json:"condition,omitempty"`
+	// Which of the kind's columns to give, in order; absent is all.
+	Output        *Indexes `protobuf:"bytes,5,opt,name=output,proto3" json:"output,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoopJoin) Reset() {
+	*x = LoopJoin{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoopJoin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoopJoin) ProtoMessage() {}
+
+func (x *LoopJoin) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoopJoin.ProtoReflect.Descriptor instead.
+func (*LoopJoin) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *LoopJoin) GetKind() JoinKind {
+	if x != nil {
+		return x.Kind
+	}
+	return JoinKind_JOIN_KIND_UNSPECIFIED
+}
+
+func (x *LoopJoin) GetProbe() *Node {
+	if x != nil {
+		return x.Probe
+	}
+	return nil
+}
+
+func (x *LoopJoin) GetBuild() *Node {
+	if x != nil {
+		return x.Build
+	}
+	return nil
+}
+
+func (x *LoopJoin) GetCondition() *Expression {
+	if x != nil {
+		return x.Condition
+	}
+	return nil
+}
+
+func (x *LoopJoin) GetOutput() *Indexes {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
+// Sort orders its input. Rows with equal keys come in any order.
+type Sort struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The input.
+	Input *Node `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// The keys, at least one, the most significant first.
+	Keys []*SortKey `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	// Rows to give after offset; absent is all.
+	Fetch *uint64 `protobuf:"varint,3,opt,name=fetch,proto3,oneof" json:"fetch,omitempty"`
+	// Rows to leave out at the start.
+	Offset        uint64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sort) Reset() {
+	*x = Sort{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sort) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sort) ProtoMessage() {}
+
+func (x *Sort) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sort.ProtoReflect.Descriptor instead.
+func (*Sort) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Sort) GetInput() *Node {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Sort) GetKeys() []*SortKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *Sort) GetFetch() uint64 {
+	if x != nil && x.Fetch != nil {
+		return *x.Fetch
+	}
+	return 0
+}
+
+func (x *Sort) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+// Limit passes the first rows of its input, whichever they are.
+type Limit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The input.
+	Input *Node `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// Rows to give after offset; absent is all.
+	Fetch *uint64 `protobuf:"varint,2,opt,name=fetch,proto3,oneof" json:"fetch,omitempty"`
+	// Rows to leave out at the start.
+	Offset        uint64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Limit) Reset() {
+	*x = Limit{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Limit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Limit) ProtoMessage() {}
+
+func (x *Limit) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Limit.ProtoReflect.Descriptor instead.
+func (*Limit) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Limit) GetInput() *Node {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Limit) GetFetch() uint64 {
+	if x != nil && x.Fetch != nil {
+		return *x.Fetch
+	}
+	return 0
+}
+
+func (x *Limit) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+// Union gives all rows of its inputs, in no particular order.
+type Union struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The inputs, at least one, with the same types of columns.
+	Inputs        []*Node `protobuf:"bytes,1,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Union) Reset() {
+	*x = Union{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Union) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Union) ProtoMessage() {}
+
+func (x *Union) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Union.ProtoReflect.Descriptor instead.
+func (*Union) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Union) GetInputs() []*Node {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+// Exchange marks where a plan is cut into stages.
+type Exchange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The input.
+	Input *Node `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// How rows find their consumer.
+	Kind ExchangeKind `protobuf:"varint,2,opt,name=kind,proto3,enum=fletch.plan.v1.ExchangeKind" json:"kind,omitempty"`
+	// Columns of the input, for a hash; else empty.
+	Keys []uint32 `protobuf:"varint,3,rep,packed,name=keys,proto3" json:"keys,omitempty"`
+	// Gather: inputs are ordered by these keys and stay so; empty is any order.
+	Merge         []*SortKey `protobuf:"bytes,4,rep,name=merge,proto3" json:"merge,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exchange) Reset() {
+	*x = Exchange{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exchange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exchange) ProtoMessage() {}
+
+func (x *Exchange) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exchange.ProtoReflect.Descriptor instead.
+func (*Exchange) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Exchange) GetInput() *Node {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Exchange) GetKind() ExchangeKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ExchangeKind_EXCHANGE_KIND_UNSPECIFIED
+}
+
+func (x *Exchange) GetKeys() []uint32 {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *Exchange) GetMerge() []*SortKey {
+	if x != nil {
+		return x.Merge
+	}
+	return nil
+}
+
+// Remote gives the rows that the tasks of another stage send to this task.
+type Remote struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the stage; the task's inputs name its producers.
+	Stage uint32 `protobuf:"varint,1,opt,name=stage,proto3" json:"stage,omitempty"`
+	// Its columns.
+	Fields []*Field `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
+	// Each producer's rows are ordered by these keys, and are merged; empty is any order.
+	Merge         []*SortKey `protobuf:"bytes,3,rep,name=merge,proto3" json:"merge,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Remote) Reset() {
+	*x = Remote{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Remote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Remote) ProtoMessage() {}
+
+func (x *Remote) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Remote.ProtoReflect.Descriptor instead.
+func (*Remote) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Remote) GetStage() uint32 {
+	if x != nil {
+		return x.Stage
+	}
+	return 0
+}
+
+func (x *Remote) GetFields() []*Field {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *Remote) GetMerge() []*SortKey {
+	if x != nil {
+		return x.Merge
+	}
+	return nil
+}
+
 var File_fletch_plan_v1_plan_proto protoreflect.FileDescriptor
 
 const file_fletch_plan_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x19fletch/plan/v1/plan.proto\x12\x0efletch.plan.v1\"\n" +
+	"\x19fletch/plan/v1/plan.proto\x12\x0efletch.plan.v1\x1a\x1ffletch/options/v1/options.proto\x1a\x1ffletch/plan/v1/expression.proto\x1a\x19fletch/plan/v1/type.proto\x1a\x1afletch/plan/v1/value.proto\"d\n" +
+	"\bFragment\x12(\n" +
+	"\x04root\x18\x01 \x01(\v2\x14.fletch.plan.v1.NodeR\x04root\x12.\n" +
+	"\x06output\x18\x02 \x01(\v2\x16.fletch.plan.v1.OutputR\x06output\"\x8c\x01\n" +
+	"\x06Output\x120\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1c.fletch.plan.v1.ExchangeKindR\x04kind\x12\x12\n" +
+	"\x04keys\x18\x02 \x03(\rR\x04keys\x12\x1e\n" +
 	"\n" +
-	"\bFragmentB\xb2\x01\n" +
+	"partitions\x18\x03 \x01(\rR\n" +
+	"partitions\x12\x1c\n" +
+	"\tconsumers\x18\x04 \x01(\rR\tconsumers\"\xcc\x05\n" +
+	"\x04Node\x12*\n" +
+	"\x0eestimated_rows\x18\x01 \x01(\x01H\x01R\restimatedRows\x88\x01\x01\x12*\n" +
+	"\x04scan\x18\x02 \x01(\v2\x14.fletch.plan.v1.ScanH\x00R\x04scan\x12C\n" +
+	"\rconstant_rows\x18\x03 \x01(\v2\x1c.fletch.plan.v1.ConstantRowsH\x00R\fconstantRows\x120\n" +
+	"\x06filter\x18\x04 \x01(\v2\x16.fletch.plan.v1.FilterH\x00R\x06filter\x123\n" +
+	"\aproject\x18\x05 \x01(\v2\x17.fletch.plan.v1.ProjectH\x00R\aproject\x129\n" +
+	"\taggregate\x18\x06 \x01(\v2\x19.fletch.plan.v1.AggregateH\x00R\taggregate\x127\n" +
+	"\thash_join\x18\a \x01(\v2\x18.fletch.plan.v1.HashJoinH\x00R\bhashJoin\x127\n" +
+	"\tloop_join\x18\b \x01(\v2\x18.fletch.plan.v1.LoopJoinH\x00R\bloopJoin\x12*\n" +
+	"\x04sort\x18\t \x01(\v2\x14.fletch.plan.v1.SortH\x00R\x04sort\x12-\n" +
+	"\x05limit\x18\n" +
+	" \x01(\v2\x15.fletch.plan.v1.LimitH\x00R\x05limit\x12-\n" +
+	"\x05union\x18\v \x01(\v2\x15.fletch.plan.v1.UnionH\x00R\x05union\x126\n" +
+	"\bexchange\x18\f \x01(\v2\x18.fletch.plan.v1.ExchangeH\x00R\bexchange\x120\n" +
+	"\x06remote\x18\r \x01(\v2\x16.fletch.plan.v1.RemoteH\x00R\x06remoteB\f\n" +
+	"\x04node\x12\x04\xc0\xf1\x1b\x01B\x11\n" +
+	"\x0f_estimated_rows\"\xab\x02\n" +
+	"\x04Scan\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x122\n" +
+	"\x06format\x18\x02 \x01(\x0e2\x1a.fletch.plan.v1.FileFormatR\x06format\x12*\n" +
+	"\x05files\x18\x03 \x03(\v2\x14.fletch.plan.v1.FileR\x05files\x124\n" +
+	"\acolumns\x18\x04 \x03(\v2\x1a.fletch.plan.v1.ScanColumnR\acolumns\x122\n" +
+	"\x06filter\x18\x05 \x01(\v2\x1a.fletch.plan.v1.ExpressionR\x06filter\x12C\n" +
+	"\x0eruntime_probes\x18\x06 \x03(\v2\x1c.fletch.plan.v1.RuntimeProbeR\rruntimeProbes\"\xa2\x01\n" +
+	"\x04File\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x19\n" +
+	"\bmod_time\x18\x03 \x01(\x12R\amodTime\x12\x1f\n" +
+	"\vfooter_hash\x18\x04 \x01(\x06R\n" +
+	"footerHash\x126\n" +
+	"\n" +
+	"row_groups\x18\x05 \x01(\v2\x17.fletch.plan.v1.IndexesR\trowGroups\"!\n" +
+	"\aIndexes\x12\x16\n" +
+	"\x06values\x18\x01 \x03(\rR\x06values\"|\n" +
+	"\n" +
+	"ScanColumn\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\rR\x05index\x12(\n" +
+	"\x04type\x18\x03 \x01(\v2\x14.fletch.plan.v1.TypeR\x04type\x12\x1a\n" +
+	"\bnullable\x18\x04 \x01(\bR\bnullable\">\n" +
+	"\fRuntimeProbe\x12\x16\n" +
+	"\x06filter\x18\x01 \x01(\rR\x06filter\x12\x16\n" +
+	"\x06column\x18\x02 \x01(\rR\x06column\"i\n" +
+	"\fConstantRows\x12-\n" +
+	"\x06fields\x18\x01 \x03(\v2\x15.fletch.plan.v1.FieldR\x06fields\x12*\n" +
+	"\x04rows\x18\x02 \x03(\v2\x16.fletch.plan.v1.ValuesR\x04rows\"n\n" +
+	"\x06Filter\x12*\n" +
+	"\x05input\x18\x01 \x01(\v2\x14.fletch.plan.v1.NodeR\x05input\x128\n" +
+	"\tcondition\x18\x02 \x01(\v2\x1a.fletch.plan.v1.ExpressionR\tcondition\"\x89\x01\n" +
+	"\aProject\x12*\n" +
+	"\x05input\x18\x01 \x01(\v2\x14.fletch.plan.v1.NodeR\x05input\x12<\n" +
+	"\vexpressions\x18\x02 \x03(\v2\x1a.fletch.plan.v1.ExpressionR\vexpressions\x12\x14\n" +
+	"\x05names\x18\x03 \x03(\tR\x05names\"\xf3\x01\n" +
+	"\tAggregate\x12*\n" +
+	"\x05input\x18\x01 \x01(\v2\x14.fletch.plan.v1.NodeR\x05input\x121\n" +
+	"\x04mode\x18\x02 \x01(\x0e2\x1d.fletch.plan.v1.AggregateModeR\x04mode\x122\n" +
+	"\x06groups\x18\x03 \x03(\v2\x1a.fletch.plan.v1.ExpressionR\x06groups\x12=\n" +
+	"\n" +
+	"aggregates\x18\x04 \x03(\v2\x1d.fletch.plan.v1.AggregateCallR\n" +
+	"aggregates\x12\x14\n" +
+	"\x05names\x18\x05 \x03(\tR\x05names\"\xf2\x03\n" +
+	"\bHashJoin\x12,\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x18.fletch.plan.v1.JoinKindR\x04kind\x12*\n" +
+	"\x05probe\x18\x02 \x01(\v2\x14.fletch.plan.v1.NodeR\x05probe\x12*\n" +
+	"\x05build\x18\x03 \x01(\v2\x14.fletch.plan.v1.NodeR\x05build\x129\n" +
+	"\n" +
+	"probe_keys\x18\x04 \x03(\v2\x1a.fletch.plan.v1.ExpressionR\tprobeKeys\x129\n" +
+	"\n" +
+	"build_keys\x18\x05 \x03(\v2\x1a.fletch.plan.v1.ExpressionR\tbuildKeys\x126\n" +
+	"\bresidual\x18\x06 \x01(\v2\x1a.fletch.plan.v1.ExpressionR\bresidual\x12\x1d\n" +
+	"\n" +
+	"null_aware\x18\a \x01(\bR\tnullAware\x12\x1d\n" +
+	"\n" +
+	"null_equal\x18\b \x03(\bR\tnullEqual\x12/\n" +
+	"\x06output\x18\t \x01(\v2\x17.fletch.plan.v1.IndexesR\x06output\x12C\n" +
+	"\x0eruntime_builds\x18\n" +
+	" \x03(\v2\x1c.fletch.plan.v1.RuntimeBuildR\rruntimeBuilds\"8\n" +
+	"\fRuntimeBuild\x12\x16\n" +
+	"\x06filter\x18\x01 \x01(\rR\x06filter\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\rR\x03key\"\xfb\x01\n" +
+	"\bLoopJoin\x12,\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x18.fletch.plan.v1.JoinKindR\x04kind\x12*\n" +
+	"\x05probe\x18\x02 \x01(\v2\x14.fletch.plan.v1.NodeR\x05probe\x12*\n" +
+	"\x05build\x18\x03 \x01(\v2\x14.fletch.plan.v1.NodeR\x05build\x128\n" +
+	"\tcondition\x18\x04 \x01(\v2\x1a.fletch.plan.v1.ExpressionR\tcondition\x12/\n" +
+	"\x06output\x18\x05 \x01(\v2\x17.fletch.plan.v1.IndexesR\x06output\"\x9c\x01\n" +
+	"\x04Sort\x12*\n" +
+	"\x05input\x18\x01 \x01(\v2\x14.fletch.plan.v1.NodeR\x05input\x12+\n" +
+	"\x04keys\x18\x02 \x03(\v2\x17.fletch.plan.v1.SortKeyR\x04keys\x12\x19\n" +
+	"\x05fetch\x18\x03 \x01(\x04H\x00R\x05fetch\x88\x01\x01\x12\x16\n" +
+	"\x06offset\x18\x04 \x01(\x04R\x06offsetB\b\n" +
+	"\x06_fetch\"p\n" +
+	"\x05Limit\x12*\n" +
+	"\x05input\x18\x01 \x01(\v2\x14.fletch.plan.v1.NodeR\x05input\x12\x19\n" +
+	"\x05fetch\x18\x02 \x01(\x04H\x00R\x05fetch\x88\x01\x01\x12\x16\n" +
+	"\x06offset\x18\x03 \x01(\x04R\x06offsetB\b\n" +
+	"\x06_fetch\"5\n" +
+	"\x05Union\x12,\n" +
+	"\x06inputs\x18\x01 \x03(\v2\x14.fletch.plan.v1.NodeR\x06inputs\"\xab\x01\n" +
+	"\bExchange\x12*\n" +
+	"\x05input\x18\x01 \x01(\v2\x14.fletch.plan.v1.NodeR\x05input\x120\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1c.fletch.plan.v1.ExchangeKindR\x04kind\x12\x12\n" +
+	"\x04keys\x18\x03 \x03(\rR\x04keys\x12-\n" +
+	"\x05merge\x18\x04 \x03(\v2\x17.fletch.plan.v1.SortKeyR\x05merge\"|\n" +
+	"\x06Remote\x12\x14\n" +
+	"\x05stage\x18\x01 \x01(\rR\x05stage\x12-\n" +
+	"\x06fields\x18\x02 \x03(\v2\x15.fletch.plan.v1.FieldR\x06fields\x12-\n" +
+	"\x05merge\x18\x03 \x03(\v2\x17.fletch.plan.v1.SortKeyR\x05merge*s\n" +
+	"\n" +
+	"FileFormat\x12\x1b\n" +
+	"\x17FILE_FORMAT_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13FILE_FORMAT_PARQUET\x10\x01\x12\x13\n" +
+	"\x0fFILE_FORMAT_CSV\x10\x02\x12\x14\n" +
+	"\x10FILE_FORMAT_JSON\x10\x03\x1a\x04\xb8\xf1\x1b\x01*\x86\x01\n" +
+	"\rAggregateMode\x12\x1e\n" +
+	"\x1aAGGREGATE_MODE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15AGGREGATE_MODE_SINGLE\x10\x01\x12\x1a\n" +
+	"\x16AGGREGATE_MODE_PARTIAL\x10\x02\x12\x18\n" +
+	"\x14AGGREGATE_MODE_FINAL\x10\x03\x1a\x04\xb8\xf1\x1b\x01*\x80\x02\n" +
+	"\bJoinKind\x12\x19\n" +
+	"\x15JOIN_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fJOIN_KIND_INNER\x10\x01\x12\x19\n" +
+	"\x15JOIN_KIND_PROBE_OUTER\x10\x02\x12\x19\n" +
+	"\x15JOIN_KIND_BUILD_OUTER\x10\x03\x12\x18\n" +
+	"\x14JOIN_KIND_FULL_OUTER\x10\x04\x12\x12\n" +
+	"\x0eJOIN_KIND_SEMI\x10\x05\x12\x12\n" +
+	"\x0eJOIN_KIND_ANTI\x10\x06\x12\x18\n" +
+	"\x14JOIN_KIND_BUILD_SEMI\x10\a\x12\x18\n" +
+	"\x14JOIN_KIND_BUILD_ANTI\x10\b\x12\x12\n" +
+	"\x0eJOIN_KIND_MARK\x10\t\x1a\x04\xb8\xf1\x1b\x01*\x9b\x01\n" +
+	"\fExchangeKind\x12\x1d\n" +
+	"\x19EXCHANGE_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14EXCHANGE_KIND_GATHER\x10\x01\x12\x16\n" +
+	"\x12EXCHANGE_KIND_HASH\x10\x02\x12\x1b\n" +
+	"\x17EXCHANGE_KIND_BROADCAST\x10\x03\x12\x17\n" +
+	"\x13EXCHANGE_KIND_ROBIN\x10\x04\x1a\x04\xb8\xf1\x1b\x01B\xb2\x01\n" +
 	"\x12com.fletch.plan.v1B\tPlanProtoP\x01Z7github.com/fletchdb/fletch/gen/go/fletch/plan/v1;planv1\xa2\x02\x03FPX\xaa\x02\x0eFletch.Plan.V1\xca\x02\x0eFletch\\Plan\\V1\xe2\x02\x1aFletch\\Plan\\V1\\GPBMetadata\xea\x02\x10Fletch::Plan::V1b\x06proto3"
 
 var (
@@ -82,16 +2031,100 @@ func file_fletch_plan_v1_plan_proto_rawDescGZIP() []byte {
 	return file_fletch_plan_v1_plan_proto_rawDescData
 }
 
-var file_fletch_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_fletch_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_fletch_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_fletch_plan_v1_plan_proto_goTypes = []any{
-	(*Fragment)(nil), // 0: fletch.plan.v1.Fragment
+	(FileFormat)(0),       // 0: fletch.plan.v1.FileFormat
+	(AggregateMode)(0),    // 1: fletch.plan.v1.AggregateMode
+	(JoinKind)(0),         // 2: fletch.plan.v1.JoinKind
+	(ExchangeKind)(0),     // 3: fletch.plan.v1.ExchangeKind
+	(*Fragment)(nil),      // 4: fletch.plan.v1.Fragment
+	(*Output)(nil),        // 5: fletch.plan.v1.Output
+	(*Node)(nil),          // 6: fletch.plan.v1.Node
+	(*Scan)(nil),          // 7: fletch.plan.v1.Scan
+	(*File)(nil),          // 8: fletch.plan.v1.File
+	(*Indexes)(nil),       // 9: fletch.plan.v1.Indexes
+	(*ScanColumn)(nil),    // 10: fletch.plan.v1.ScanColumn
+	(*RuntimeProbe)(nil),  // 11: fletch.plan.v1.RuntimeProbe
+	(*ConstantRows)(nil),  // 12: fletch.plan.v1.ConstantRows
+	(*Filter)(nil),        // 13: fletch.plan.v1.Filter
+	(*Project)(nil),       // 14: fletch.plan.v1.Project
+	(*Aggregate)(nil),     // 15: fletch.plan.v1.Aggregate
+	(*HashJoin)(nil),      // 16: fletch.plan.v1.HashJoin
+	(*RuntimeBuild)(nil),  // 17: fletch.plan.v1.RuntimeBuild
+	(*LoopJoin)(nil),      // 18: fletch.plan.v1.LoopJoin
+	(*Sort)(nil),          // 19: fletch.plan.v1.Sort
+	(*Limit)(nil),         // 20: fletch.plan.v1.Limit
+	(*Union)(nil),         // 21: fletch.plan.v1.Union
+	(*Exchange)(nil),      // 22: fletch.plan.v1.Exchange
+	(*Remote)(nil),        // 23: fletch.plan.v1.Remote
+	(*Expression)(nil),    // 24: fletch.plan.v1.Expression
+	(*Type)(nil),          // 25: fletch.plan.v1.Type
+	(*Field)(nil),         // 26: fletch.plan.v1.Field
+	(*Values)(nil),        // 27: fletch.plan.v1.Values
+	(*AggregateCall)(nil), // 28: fletch.plan.v1.AggregateCall
+	(*SortKey)(nil),       // 29: fletch.plan.v1.SortKey
 }
 var file_fletch_plan_v1_plan_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	6,  // 0: fletch.plan.v1.Fragment.root:type_name -> fletch.plan.v1.Node
+	5,  // 1: fletch.plan.v1.Fragment.output:type_name -> fletch.plan.v1.Output
+	3,  // 2: fletch.plan.v1.Output.kind:type_name -> fletch.plan.v1.ExchangeKind
+	7,  // 3: fletch.plan.v1.Node.scan:type_name -> fletch.plan.v1.Scan
+	12, // 4: fletch.plan.v1.Node.constant_rows:type_name -> fletch.plan.v1.ConstantRows
+	13, // 5: fletch.plan.v1.Node.filter:type_name -> fletch.plan.v1.Filter
+	14, // 6: fletch.plan.v1.Node.project:type_name -> fletch.plan.v1.Project
+	15, // 7: fletch.plan.v1.Node.aggregate:type_name -> fletch.plan.v1.Aggregate
+	16, // 8: fletch.plan.v1.Node.hash_join:type_name -> fletch.plan.v1.HashJoin
+	18, // 9: fletch.plan.v1.Node.loop_join:type_name -> fletch.plan.v1.LoopJoin
+	19, // 10: fletch.plan.v1.Node.sort:type_name -> fletch.plan.v1.Sort
+	20, // 11: fletch.plan.v1.Node.limit:type_name -> fletch.plan.v1.Limit
+	21, // 12: fletch.plan.v1.Node.union:type_name -> fletch.plan.v1.Union
+	22, // 13: fletch.plan.v1.Node.exchange:type_name -> fletch.plan.v1.Exchange
+	23, // 14: fletch.plan.v1.Node.remote:type_name -> fletch.plan.v1.Remote
+	0,  // 15: fletch.plan.v1.Scan.format:type_name -> fletch.plan.v1.FileFormat
+	8,  // 16: fletch.plan.v1.Scan.files:type_name -> fletch.plan.v1.File
+	10, // 17: fletch.plan.v1.Scan.columns:type_name -> fletch.plan.v1.ScanColumn
+	24, // 18: fletch.plan.v1.Scan.filter:type_name -> fletch.plan.v1.Expression
+	11, // 19: fletch.plan.v1.Scan.runtime_probes:type_name -> fletch.plan.v1.RuntimeProbe
+	9,  // 20: fletch.plan.v1.File.row_groups:type_name -> fletch.plan.v1.Indexes
+	25, // 21: fletch.plan.v1.ScanColumn.type:type_name -> fletch.plan.v1.Type
+	26, // 22: fletch.plan.v1.ConstantRows.fields:type_name -> fletch.plan.v1.Field
+	27, // 23: fletch.plan.v1.ConstantRows.rows:type_name -> fletch.plan.v1.Values
+	6,  // 24: fletch.plan.v1.Filter.input:type_name -> fletch.plan.v1.Node
+	24, // 25: fletch.plan.v1.Filter.condition:type_name -> fletch.plan.v1.Expression
+	6,  // 26: fletch.plan.v1.Project.input:type_name -> fletch.plan.v1.Node
+	24, // 27: fletch.plan.v1.Project.expressions:type_name -> fletch.plan.v1.Expression
+	6,  // 28: fletch.plan.v1.Aggregate.input:type_name -> fletch.plan.v1.Node
+	1,  // 29: fletch.plan.v1.Aggregate.mode:type_name -> fletch.plan.v1.AggregateMode
+	24, // 30: fletch.plan.v1.Aggregate.groups:type_name -> fletch.plan.v1.Expression
+	28, // 31: fletch.plan.v1.Aggregate.aggregates:type_name -> fletch.plan.v1.AggregateCall
+	2,  // 32: fletch.plan.v1.HashJoin.kind:type_name -> fletch.plan.v1.JoinKind
+	6,  // 33: fletch.plan.v1.HashJoin.probe:type_name -> fletch.plan.v1.Node
+	6,  // 34: fletch.plan.v1.HashJoin.build:type_name -> fletch.plan.v1.Node
+	24, // 35: fletch.plan.v1.HashJoin.probe_keys:type_name -> fletch.plan.v1.Expression
+	24, // 36: fletch.plan.v1.HashJoin.build_keys:type_name -> fletch.plan.v1.Expression
+	24, // 37: fletch.plan.v1.HashJoin.residual:type_name -> fletch.plan.v1.Expression
+	9,  // 38: fletch.plan.v1.HashJoin.output:type_name -> fletch.plan.v1.Indexes
+	17, // 39: fletch.plan.v1.HashJoin.runtime_builds:type_name -> fletch.plan.v1.RuntimeBuild
+	2,  // 40: fletch.plan.v1.LoopJoin.kind:type_name -> fletch.plan.v1.JoinKind
+	6,  // 41: fletch.plan.v1.LoopJoin.probe:type_name -> fletch.plan.v1.Node
+	6,  // 42: fletch.plan.v1.LoopJoin.build:type_name -> fletch.plan.v1.Node
+	24, // 43: fletch.plan.v1.LoopJoin.condition:type_name -> fletch.plan.v1.Expression
+	9,  // 44: fletch.plan.v1.LoopJoin.output:type_name -> fletch.plan.v1.Indexes
+	6,  // 45: fletch.plan.v1.Sort.input:type_name -> fletch.plan.v1.Node
+	29, // 46: fletch.plan.v1.Sort.keys:type_name -> fletch.plan.v1.SortKey
+	6,  // 47: fletch.plan.v1.Limit.input:type_name -> fletch.plan.v1.Node
+	6,  // 48: fletch.plan.v1.Union.inputs:type_name -> fletch.plan.v1.Node
+	6,  // 49: fletch.plan.v1.Exchange.input:type_name -> fletch.plan.v1.Node
+	3,  // 50: fletch.plan.v1.Exchange.kind:type_name -> fletch.plan.v1.ExchangeKind
+	29, // 51: fletch.plan.v1.Exchange.merge:type_name -> fletch.plan.v1.SortKey
+	26, // 52: fletch.plan.v1.Remote.fields:type_name -> fletch.plan.v1.Field
+	29, // 53: fletch.plan.v1.Remote.merge:type_name -> fletch.plan.v1.SortKey
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_fletch_plan_v1_plan_proto_init() }
@@ -99,18 +2132,38 @@ func file_fletch_plan_v1_plan_proto_init() {
 	if File_fletch_plan_v1_plan_proto != nil {
 		return
 	}
+	file_fletch_plan_v1_expression_proto_init()
+	file_fletch_plan_v1_type_proto_init()
+	file_fletch_plan_v1_value_proto_init()
+	file_fletch_plan_v1_plan_proto_msgTypes[2].OneofWrappers = []any{
+		(*Node_Scan)(nil),
+		(*Node_ConstantRows)(nil),
+		(*Node_Filter)(nil),
+		(*Node_Project)(nil),
+		(*Node_Aggregate)(nil),
+		(*Node_HashJoin)(nil),
+		(*Node_LoopJoin)(nil),
+		(*Node_Sort)(nil),
+		(*Node_Limit)(nil),
+		(*Node_Union)(nil),
+		(*Node_Exchange)(nil),
+		(*Node_Remote)(nil),
+	}
+	file_fletch_plan_v1_plan_proto_msgTypes[15].OneofWrappers = []any{}
+	file_fletch_plan_v1_plan_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fletch_plan_v1_plan_proto_rawDesc), len(file_fletch_plan_v1_plan_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   1,
+			NumEnums:      4,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_fletch_plan_v1_plan_proto_goTypes,
 		DependencyIndexes: file_fletch_plan_v1_plan_proto_depIdxs,
+		EnumInfos:         file_fletch_plan_v1_plan_proto_enumTypes,
 		MessageInfos:      file_fletch_plan_v1_plan_proto_msgTypes,
 	}.Build()
 	File_fletch_plan_v1_plan_proto = out.File
