@@ -1,0 +1,254 @@
+// Package rpcerr carries the engine's errors over the wire and back, so that code, position and message are the same after
+// any number of hops. It knows both ends' error details; it must never decide what to do about an error.
+package rpcerr
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectproto"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
+	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
+	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
+)
+
+// Bounds of what an error says, in bytes: message and details travel in HTTP trailers.
+const (
+	maxMessage = 1024
+	maxHint    = 512
+	maxName    = 128
+)
+
+// A MismatchError says that the callee is not the process that was meant. Nothing ran there.
+type MismatchError struct{ Need, Have *identityv1.Identity }
+
+func (e *MismatchError) Error() string { return "the worker is not the one that was meant" }
+
+// A DrainingError says that the callee takes no new attempt. Nothing ran there.
+type DrainingError struct{ Have *identityv1.Identity }
+
+func (e *DrainingError) Error() string { return "the worker is draining" }
+
+// ConnectCode is the RPC code that stands for an engine error code.
+func ConnectCode(code sqlerr.Code) connect.Code {
+	switch code {
+	case sqlerr.Internal, sqlerr.IO, sqlerr.FileCorrupt:
+		return connect.CodeInternal
+	case sqlerr.MemoryLimit, sqlerr.TooManyQueries, sqlerr.DiskFull:
+		return connect.CodeResourceExhausted
+	case sqlerr.Canceled:
+		return connect.CodeCanceled
+	case sqlerr.Timeout:
+		return connect.CodeDeadlineExceeded
+	case sqlerr.FileNotFound:
+		return connect.CodeNotFound
+	case sqlerr.FileDenied:
+		return connect.CodePermissionDenied
+	case sqlerr.NoWorker, sqlerr.WorkerLost, sqlerr.Draining:
+		return connect.CodeUnavailable
+	case sqlerr.FileChanged:
+		return connect.CodeAborted
+	case sqlerr.VersionMismatch, sqlerr.ObjectNotInState:
+		return connect.CodeFailedPrecondition
+	case sqlerr.Unauthenticated:
+		return connect.CodeUnauthenticated
+	case sqlerr.Unsupported:
+		return connect.CodeUnimplemented
+	}
+	return connect.CodeInvalidArgument
+}
+
+// Of is err as an engine error: what is one already, a context's end, or an internal error.
+func Of(err error) *sqlerr.Error {
+	var e *sqlerr.Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, context.DeadlineExceeded):
+		return &sqlerr.Error{Code: sqlerr.Timeout, Message: "canceling statement due to statement timeout", Err: err}
+	case errors.Is(err, context.Canceled):
+		return &sqlerr.Error{Code: sqlerr.Canceled, Message: "canceling statement due to user request", Err: err}
+	}
+	return &sqlerr.Error{Code: sqlerr.Internal, Message: "internal error: " + err.Error(), Err: err}
+}
+
+// WorkerDetail is the detail of an error between coordinator and workers. task may be nil and worker empty.
+func WorkerDetail(e *sqlerr.Error, task *workerv1.TaskRef, worker string) *workerv1.ErrorDetail {
+	d := &workerv1.ErrorDetail{
+		Code: clip(string(e.Code), maxName), Message: clip(e.Message, maxMessage), Hint: clip(e.Hint, maxHint), Task: task, Worker: clip(worker, maxName),
+	}
+	if !e.Pos.IsZero() {
+		d.Position = &workerv1.Position{Start: uint32(max(0, e.Pos.Start)), End: uint32(max(0, e.Pos.End))}
+	}
+	return d
+}
+
+// FromWorkerDetail is the engine error in a detail.
+func FromWorkerDetail(d *workerv1.ErrorDetail) *sqlerr.Error {
+	e := &sqlerr.Error{Code: sqlerr.Code(d.GetCode()), Message: d.GetMessage(), Hint: d.GetHint()}
+	if p := d.GetPosition(); p != nil {
+		e.Pos = sqlerr.Pos{Start: position(p.GetStart()), End: position(p.GetEnd())}
+	}
+	return e
+}
+
+func position(p uint32) int32 { return int32(min(p, 1<<30)) }
+
+// ToWorker makes the error that a worker's handler returns.
+func ToWorker(err error) error {
+	var rpc *connect.Error
+	if errors.As(err, &rpc) && !rpc.IsRemote() {
+		return rpc
+	}
+	e := Of(err)
+	return with(connect.NewError(ConnectCode(e.Code), clip(e.Message, maxMessage)).WithCause(err), WorkerDetail(e, nil, ""))
+}
+
+// FromWorker reads the error of a call to a worker at url. What the worker said is a *sqlerr.Error with its code and position;
+// a refusal that ran nothing has a *MismatchError or *DrainingError as its cause; what says that the worker or the way to it
+// is gone has code worker_lost.
+func FromWorker(ctx context.Context, url string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var rpc *connect.Error
+	if !errors.As(err, &rpc) {
+		return lost(url, err)
+	}
+	for _, d := range rpc.Details() {
+		switch m := decode(d).(type) {
+		case *workerv1.ErrorDetail:
+			return FromWorkerDetail(m)
+		case *identityv1.VersionMismatch:
+			return &sqlerr.Error{Code: sqlerr.VersionMismatch, Message: url + ": " + rpc.Message(), Err: &MismatchError{m.GetNeed(), m.GetHave()}}
+		case *identityv1.Draining:
+			return &sqlerr.Error{Code: sqlerr.Draining, Message: "worker " + url + " is draining", Err: &DrainingError{m.GetHave()}}
+		}
+	}
+	switch rpc.Code() {
+	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
+		return sqlerr.Newf(sqlerr.Unauthenticated, sqlerr.Pos{}, "worker %s refused the call: %s", url, rpc.Message()).WithHint("give both sides the same --secret-file")
+	case connect.CodeInvalidArgument:
+		return sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "worker %s: %s", url, rpc.Message())
+	case connect.CodeResourceExhausted:
+		return sqlerr.Newf(sqlerr.TooManyQueries, sqlerr.Pos{}, "worker %s: %s", url, rpc.Message())
+	}
+	return lost(url, err)
+}
+
+func lost(url string, err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return &sqlerr.Error{Code: sqlerr.WorkerLost, Message: "lost worker " + url + ": " + clip(err.Error(), 256), Err: err}
+}
+
+// APIDetail is the detail of an error to a client.
+func APIDetail(e *sqlerr.Error, queryID string, rows uint64) *apiv1.ErrorDetail {
+	d := &apiv1.ErrorDetail{Code: clip(string(e.Code), maxName), Hint: clip(e.Hint, maxHint), QueryId: queryID, Rows: rows}
+	if !e.Pos.IsZero() {
+		d.Position = &apiv1.Position{Start: uint32(max(0, e.Pos.Start)), End: uint32(max(0, e.Pos.End))}
+	}
+	return d
+}
+
+// Message is an error's sentence as it goes over the wire.
+func Message(e *sqlerr.Error) string { return clip(e.Message, maxMessage) }
+
+// ToAPI makes the error that a coordinator's handler returns.
+func ToAPI(err error, queryID string, rows uint64) error {
+	var rpc *connect.Error
+	if errors.As(err, &rpc) && !rpc.IsRemote() {
+		return rpc
+	}
+	e := Of(err)
+	return with(connect.NewError(ConnectCode(e.Code), Message(e)).WithCause(err), APIDetail(e, queryID, rows))
+}
+
+// FromAPI reads the error of a call to a coordinator. An error without a detail keeps its text and gets the code that its RPC
+// code stands for; unreachable tells that no server answered at all.
+func FromAPI(err error) (e *sqlerr.Error, detail *apiv1.ErrorDetail, unreachable bool) {
+	var rpc *connect.Error
+	if !errors.As(err, &rpc) {
+		return Of(err), nil, false
+	}
+	for _, d := range rpc.Details() {
+		if m, ok := decode(d).(*apiv1.ErrorDetail); ok {
+			e := &sqlerr.Error{Code: sqlerr.Code(m.GetCode()), Message: rpc.Message(), Hint: m.GetHint(), Err: err}
+			if p := m.GetPosition(); p != nil {
+				e.Pos = sqlerr.Pos{Start: position(p.GetStart()), End: position(p.GetEnd())}
+			}
+			return e, m, false
+		}
+	}
+	code := sqlerr.Internal
+	switch rpc.Code() {
+	case connect.CodeCanceled:
+		code = sqlerr.Canceled
+	case connect.CodeDeadlineExceeded:
+		code = sqlerr.Timeout
+	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
+		code = sqlerr.Unauthenticated
+	case connect.CodeUnavailable:
+		code, unreachable = sqlerr.NoWorker, !rpc.IsRemote()
+	case connect.CodeInvalidArgument:
+		code = sqlerr.InvalidParameter
+	}
+	return &sqlerr.Error{Code: code, Message: rpc.Message(), Err: err}, nil, unreachable
+}
+
+// Draining makes the refusal of a worker that takes no new attempt.
+func Draining(self *identityv1.Identity) error {
+	return with(connect.NewError(connect.CodeUnavailable, "this worker is draining"), &identityv1.Draining{Have: self})
+}
+
+func with(err *connect.Error, m proto.Message) *connect.Error {
+	detail, e := connectproto.NewErrorDetail(m)
+	if e != nil {
+		return err
+	}
+	return err.WithDetail(detail)
+}
+
+func decode(d *connect.ErrorDetail) proto.Message {
+	var m proto.Message
+	switch d.Type {
+	case "fletch.worker.v1.ErrorDetail":
+		m = &workerv1.ErrorDetail{}
+	case "fletch.api.v1.ErrorDetail":
+		m = &apiv1.ErrorDetail{}
+	case "fletch.identity.v1.VersionMismatch":
+		m = &identityv1.VersionMismatch{}
+	case "fletch.identity.v1.Draining":
+		m = &identityv1.Draining{}
+	default:
+		return nil
+	}
+	if proto.Unmarshal(d.Value, m) != nil {
+		return nil
+	}
+	return m
+}
+
+// clip cuts s to n bytes at a character's end.
+func clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) <= n {
+		return s
+	}
+	s = s[:n]
+	for !utf8.ValidString(s) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
