@@ -1,22 +1,56 @@
-//go:build amd64
-
 package kernel
 
 import (
 	"math"
+	"os"
 	"unsafe"
+
+	"golang.org/x/sys/cpu"
 
 	"github.com/fletchdb/fletch/engine/vector/int128"
 )
 
-// SIMD names the kernels in use: "off" is the scalar ones.
-func SIMD() string { return "off" }
+// simd is a set of instructions the assembly is written for.
+type simd uint8
+
+const (
+	off simd = iota
+	avx2
+	avx512
+)
+
+func (s simd) String() string { return [...]string{"off", "avx2", "avx512"}[s] }
+
+// level is the set in use. Each ...SIMD function does as many rows as its assembly can, in whole blocks from the first,
+// and says how many; the scalar loop does the rest.
+var level = choose(os.Getenv("FLETCH_SIMD"), best())
+
+// SIMD names the kernels in use: off (the scalar ones), avx2 or avx512.
+func SIMD() string { return level.String() }
+
+// choose lowers best to what is asked for: a name that is unknown, or more than the CPU has, changes nothing.
+func choose(name string, best simd) simd {
+	for s := off; s < best; s++ {
+		if s.String() == name {
+			return s
+		}
+	}
+	return best
+}
+
+func best() simd {
+	x := &cpu.X86
+	switch {
+	case !x.HasAVX2 || !x.HasBMI1 || !x.HasBMI2 || !x.HasPOPCNT:
+		return off
+	case !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512DQ || !x.HasAVX512VL || !x.HasAVX512VBMI || !x.HasAVX512VBMI2:
+		return avx2
+	}
+	return avx512
+}
 
 // Each function does none of the rows and leaves all to the scalar loop.
 
-func compareSIMD[T Number](Op, []uint64, []T, T) int            { return 0 }
-func compareColumnsSIMD[T Number](Op, []uint64, []T, []T) int   { return 0 }
-func betweenSIMD[T Integer]([]uint64, []T, T, T) int            { return 0 }
 func toSelectionSIMD([]int32, []uint64) (k, words int)          { return 0, 0 }
 func unpack8SIMD([]uint8, []byte, uint) int                     { return 0 }
 func unpack16SIMD([]uint16, []byte, uint) int                   { return 0 }
