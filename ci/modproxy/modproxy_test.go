@@ -1,0 +1,101 @@
+package modproxy_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fletchdb/fletch/ci/modproxy"
+	"golang.org/x/mod/module"
+)
+
+// next is the version that the tree's modules require each other at.
+const next = "v0.1.0"
+
+// A stranger is someone with an empty folder, the Go command, and a proxy that has Fletch's next release.
+type stranger struct {
+	folder string
+	env    []string
+}
+
+func newStranger(t *testing.T) stranger {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, home := t.TempDir(), t.TempDir()
+	for _, dir := range []string{"engine", "gen", "services"} {
+		v := module.Version{Path: "github.com/fletchdb/fletch/" + dir, Version: next}
+		if err := modproxy.Pack(t.Context(), proxy, root, dir, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, public, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return stranger{folder: t.TempDir(), env: append(
+		os.Environ(),
+		// What this machine has downloaded already stands before the public proxy.
+		"GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache", "download")+","+public,
+		"GONOSUMDB=github.com/fletchdb/*",
+		"GOWORK=off",
+		"GOFLAGS=-mod=mod -modcacherw -trimpath",
+		"GOMODCACHE="+filepath.Join(home, "mod"),
+		"GOBIN="+filepath.Join(home, "bin"),
+		"CGO_ENABLED=0",
+		"PATH="+filepath.Join(home, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"),
+	)}
+}
+
+// run runs a command in the stranger's folder and gives what it printed to both outputs.
+func (s stranger) run(t *testing.T, command ...string) string {
+	t.Helper()
+	// A shell looks the program up in the stranger's PATH, not in this test's.
+	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `exec "$@"`, "sh"}, command...)...)
+	cmd.Dir, cmd.Env = s.folder, s.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+	}
+	return string(out)
+}
+
+func TestInstall(t *testing.T) {
+	s := newStranger(t)
+	s.run(t, "go", "install", "github.com/fletchdb/fletch/services/cmd/fletch@"+next)
+	if out := s.run(t, "fletch", "version"); !strings.Contains(out, next) {
+		t.Errorf("fletch version prints %q, want %s in it", out, next)
+	}
+}
+
+// Each program in testdata is built and run as a module of its own.
+func TestEmbed(t *testing.T) {
+	for _, tc := range []struct {
+		program, needs, want string
+	}{
+		{"engine", "github.com/fletchdb/fletch/engine", "42\n"},
+		{"worker", "github.com/fletchdb/fletch/services", "2.4.1\n"},
+	} {
+		t.Run(tc.program, func(t *testing.T) {
+			s := newStranger(t)
+			source, err := os.ReadFile(filepath.Join("testdata", tc.program, "main.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(s.folder, "main.go"), source, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			s.run(t, "go", "mod", "init", "example.com/embed")
+			s.run(t, "go", "get", tc.needs+"@"+next)
+			s.run(t, "go", "build", "-o", "embed", ".")
+			if out := s.run(t, "./embed"); out != tc.want {
+				t.Errorf("it prints %q, want %q", out, tc.want)
+			}
+		})
+	}
+}
