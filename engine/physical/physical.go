@@ -236,3 +236,11 @@ type Remote struct {
 	Merge  []SortKey // not nil: streams are sorted by this and are merged
 	Est    Est
 }
+
+// An Output is how a stage's rows are dealt out to the tasks that read it.
+type Output struct {
+	Kind       ExchangeKind
+	Keys       []int // Hash: columns of the root
+	Partitions int   // at least 1; more than 1 only for Hash and Robin
+	Consumers  int   // tasks that read each partition: of Broadcast all, else 1
+}
