@@ -1,0 +1,188 @@
+package expr
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/sqltext"
+	"github.com/fletchdb/fletch/engine/sqltype"
+	"github.com/fletchdb/fletch/engine/vector/int128"
+)
+
+// ParseValue reads text as a value of type t, as CAST('…' AS t) does. Errors are *sqlerr.Error without a place.
+func ParseValue(t sqltype.Type, text string) (Value, error) {
+	v := Value{Type: t}
+	var err *sqlerr.Error
+	switch t.Kind {
+	case sqltype.Utf8:
+		v.Str = text
+	case sqltype.Bool:
+		var b bool
+		if b, err = sqltext.ParseBool(text); b {
+			v.Int = 1
+		}
+	case sqltype.Int8, sqltype.Int16, sqltype.Int32, sqltype.Int64:
+		bits, _ := intBits(t.Kind)
+		v.Int, err = sqltext.ParseInt(text, bits)
+	case sqltype.Uint8, sqltype.Uint16, sqltype.Uint32, sqltype.Uint64:
+		bits, _ := intBits(t.Kind)
+		var u uint64
+		u, err = sqltext.ParseUint(text, bits)
+		v.Int = int64(u)
+	case sqltype.Float32:
+		v.Float, err = sqltext.ParseFloat(text, 32)
+	case sqltype.Float64:
+		v.Float, err = sqltext.ParseFloat(text, 64)
+	case sqltype.Decimal:
+		v.Wide, err = sqltext.ParseDecimal(text, int(t.Precision), int(t.Scale))
+	case sqltype.Binary:
+		v.Str, err = sqltext.ParseBinary(text)
+	case sqltype.UUID:
+		v.Wide, err = sqltext.ParseUUID(text)
+	case sqltype.Date:
+		var d int32
+		d, err = sqltext.ParseDate(text)
+		v.Int = int64(d)
+	case sqltype.Time:
+		v.Int, err = sqltext.ParseTime(text)
+	case sqltype.Timestamp:
+		v.Int, err = sqltext.ParseTimestamp(text)
+	case sqltype.TimestampTZ:
+		v.Int, err = sqltext.ParseTimestampTZ(text)
+	case sqltype.Interval:
+		var iv sqltext.Interval
+		iv, err = sqltext.ParseInterval(text, "")
+		v.Months, v.Days, v.Int = iv.Months, iv.Days, iv.Micros
+	default:
+		err = sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "text cannot be read as %s", t)
+	}
+	if err != nil {
+		return Value{}, err
+	}
+	return v, nil
+}
+
+// ParseNumber is the value of a number as a statement writes it, without sign or with: INTEGER, BIGINT, a DECIMAL of its digits, or with an
+// exponent, or more than 38 digits, DOUBLE PRECISION.
+func ParseNumber(text string) (Value, error) {
+	if precision, scale, ok := sqltext.DecimalShape(text); ok {
+		w, err := sqltext.ParseDecimal(text, max(precision, scale), scale)
+		if err != nil {
+			return Value{}, err
+		}
+		if !strings.Contains(text, ".") {
+			if i, fits := w.Int64(); fits {
+				if i >= math.MinInt32 && i <= math.MaxInt32 {
+					return IntValue(sqltype.Of(sqltype.Int32), i), nil
+				}
+				return IntValue(sqltype.Of(sqltype.Int64), i), nil
+			}
+		}
+		return DecimalValue(w, max(precision, scale), scale), nil
+	}
+	f, err := sqltext.ParseFloat(text, 64)
+	if err != nil {
+		return Value{}, err
+	}
+	return FloatValue(f), nil
+}
+
+// DecimalValue is the DECIMAL(precision, scale) of an unscaled number.
+func DecimalValue(unscaled int128.Int128, precision, scale int) Value {
+	return Value{Type: sqltype.DecimalOf(precision, scale), Wide: unscaled}
+}
+
+// IntervalValue is an INTERVAL.
+func IntervalValue(months, days int32, micros int64) Value {
+	return Value{Type: sqltype.Of(sqltype.Interval), Months: months, Days: days, Int: micros}
+}
+
+// Text is v as CAST(v AS VARCHAR) gives it; "NULL" for NULL.
+func (v Value) Text() string { return string(v.AppendText(nil)) }
+
+// AppendText appends what Text gives.
+func (v Value) AppendText(dst []byte) []byte {
+	if v.Null {
+		return append(dst, "NULL"...)
+	}
+	switch v.Type.Kind {
+	case sqltype.Bool:
+		return sqltext.AppendBool(dst, v.Int != 0)
+	case sqltype.Int8, sqltype.Int16, sqltype.Int32, sqltype.Int64:
+		return strconv.AppendInt(dst, v.Int, 10)
+	case sqltype.Uint8, sqltype.Uint16, sqltype.Uint32, sqltype.Uint64:
+		return strconv.AppendUint(dst, uint64(v.Int), 10)
+	case sqltype.Float32:
+		return sqltext.AppendFloat32(dst, float32(v.Float))
+	case sqltype.Float64:
+		return sqltext.AppendFloat(dst, v.Float)
+	case sqltype.Decimal:
+		return sqltext.AppendDecimal(dst, v.Wide, int(v.Type.Scale))
+	case sqltype.UUID:
+		return sqltext.AppendUUID(dst, v.Wide)
+	case sqltype.Binary:
+		return sqltext.AppendBinary(dst, v.Str)
+	case sqltype.Date:
+		return sqltext.AppendDate(dst, int32(v.Int))
+	case sqltype.Time:
+		return sqltext.AppendTime(dst, v.Int)
+	case sqltype.Timestamp:
+		return sqltext.AppendTimestamp(dst, v.Int)
+	case sqltype.TimestampTZ:
+		return sqltext.AppendTimestampTZ(dst, v.Int)
+	case sqltype.Interval:
+		return sqltext.AppendInterval(dst, v.Months, v.Days, v.Int)
+	case sqltype.List, sqltype.Struct:
+		return v.appendNested(dst)
+	}
+	return append(dst, v.Str...)
+}
+
+func (v Value) appendNested(dst []byte) []byte {
+	list := v.Type.Kind == sqltype.List
+	dst = append(dst, "{["[b2i(list)])
+	for i, e := range v.Elems {
+		if i > 0 {
+			dst = append(dst, ", "...)
+		}
+		if !list && i < len(v.Type.Fields) {
+			dst = append(append(dst, v.Type.Fields[i].Name...), ": "...)
+		}
+		dst = e.AppendText(dst)
+	}
+	return append(dst, "}]"[b2i(list)])
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// SQL is v as a statement may write it, a DATE as DATE '1994-01-01'.
+func (v Value) SQL() string {
+	if v.Null {
+		return "NULL"
+	}
+	switch k := v.Type.Kind; {
+	case k == sqltype.Utf8, k == sqltype.Null:
+		return "'" + strings.ReplaceAll(v.Str, "'", "''") + "'"
+	case k == sqltype.Bool, v.Type.IsInteger(), k == sqltype.Decimal:
+		return v.Text()
+	case v.Type.IsFloat():
+		text := v.Text()
+		if strings.ContainsAny(text, "NI") {
+			return v.Type.String() + " '" + text + "'"
+		}
+		if !strings.ContainsAny(text, "e") {
+			return text + "e0"
+		}
+		return text
+	case v.Type.IsNested():
+		return v.Text()
+	}
+	return v.Type.String() + " '" + v.Text() + "'"
+}
