@@ -1,9 +1,6 @@
 package main
 
-func genUnpack()    {}
-func genLookup()    {}
-func genSelection() {}
-func genArith()     {}
-func genSum()       {}
-func genHash()      {}
-func genFilter()    {}
+func genArith()  {}
+func genSum()    {}
+func genHash()   {}
+func genFilter() {}

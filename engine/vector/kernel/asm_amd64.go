@@ -151,3 +151,93 @@ func betweenInt32AVX512(dst *uint64, a *int32, words int, lo int32, hi int32)
 //
 //go:noescape
 func betweenInt64AVX512(dst *uint64, a *int64, words int, lo int64, hi int64)
+
+// unpackUint8AVX512 unpacks blocks blocks of 64 values; it reads exactly their bytes. width is at least 1 and not 31.
+//
+//go:noescape
+func unpackUint8AVX512(dst *uint8, src *byte, blocks int, width int)
+
+// unpackUint16AVX512 unpacks blocks blocks of 32 values; it reads exactly their bytes. width is at least 1 and not 31.
+//
+//go:noescape
+func unpackUint16AVX512(dst *uint16, src *byte, blocks int, width int)
+
+// unpackUint32AVX512 unpacks blocks blocks of 16 values; it reads exactly their bytes. width is at least 1 and not 31.
+//
+//go:noescape
+func unpackUint32AVX512(dst *uint32, src *byte, blocks int, width int)
+
+// unpackUint8AVX2 unpacks blocks blocks of 32 values of 1 to 25 bits. It reads 16 bytes at byte width/2 after the start of a block's last 8 values.
+//
+//go:noescape
+func unpackUint8AVX2(dst *uint8, src *byte, blocks int, width int)
+
+// unpackUint16AVX2 unpacks blocks blocks of 16 values of 1 to 25 bits. It reads 16 bytes at byte width/2 after the start of a block's last 8 values.
+//
+//go:noescape
+func unpackUint16AVX2(dst *uint16, src *byte, blocks int, width int)
+
+// unpackUint32AVX2 unpacks blocks blocks of 8 values of 1 to 25 bits. It reads 16 bytes at byte width/2 after the start of a block's last 8 values.
+//
+//go:noescape
+func unpackUint32AVX2(dst *uint32, src *byte, blocks int, width int)
+
+// lookup8AVX512 stores words words of the table's bits codes select.
+//
+//go:noescape
+func lookup8AVX512(dst *uint64, codes *uint8, words int, table *[4]uint64)
+
+// lookup8AVX2 stores words words of the table's bits codes select.
+//
+//go:noescape
+func lookup8AVX2(dst *uint64, codes *uint8, words int, table *[4]uint64)
+
+// lookup16SmallAVX512 stores words words of the table's bits codes select, 0 for codes from 1024.
+//
+//go:noescape
+func lookup16SmallAVX512(dst *uint64, codes *uint16, words int, table *[16]uint64)
+
+// lookup16LargeAVX512 stores words words of the table's bits codes select, 0 for codes from 4096.
+//
+//go:noescape
+func lookup16LargeAVX512(dst *uint64, codes *uint16, words int, table *[64]uint64)
+
+// maxCodeUint8AVX2 stores for each lane of a vector the largest of blocks blocks of 64 bytes.
+//
+//go:noescape
+func maxCodeUint8AVX2(codes *uint8, blocks int, lanes *[64]byte)
+
+// maxCodeUint16AVX2 stores for each lane of a vector the largest of blocks blocks of 64 bytes.
+//
+//go:noescape
+func maxCodeUint16AVX2(codes *uint16, blocks int, lanes *[64]byte)
+
+// maxCodeUint32AVX2 stores for each lane of a vector the largest of blocks blocks of 64 bytes.
+//
+//go:noescape
+func maxCodeUint32AVX2(codes *uint32, blocks int, lanes *[64]byte)
+
+// maxCodeUint8AVX512 stores for each lane of a vector the largest of blocks blocks of 128 bytes.
+//
+//go:noescape
+func maxCodeUint8AVX512(codes *uint8, blocks int, lanes *[64]byte)
+
+// maxCodeUint16AVX512 stores for each lane of a vector the largest of blocks blocks of 128 bytes.
+//
+//go:noescape
+func maxCodeUint16AVX512(codes *uint16, blocks int, lanes *[64]byte)
+
+// maxCodeUint32AVX512 stores for each lane of a vector the largest of blocks blocks of 128 bytes.
+//
+//go:noescape
+func maxCodeUint32AVX512(codes *uint32, blocks int, lanes *[64]byte)
+
+// toSelectionAVX512 stores the numbers of the rows set in words words and gives how many they are. dst has room for 64 a word.
+//
+//go:noescape
+func toSelectionAVX512(dst *int32, bm *uint64, words int) (n int)
+
+// toSelectionAVX2 stores the numbers of the rows set in words words and gives how many they are. dst has room for 64 a word.
+//
+//go:noescape
+func toSelectionAVX2(dst *int32, bm *uint64, words int) (n int)

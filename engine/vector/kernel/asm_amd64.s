@@ -4399,3 +4399,2710 @@ loop:
 loop_done:
 	VZEROUPPER
 	RET
+
+// func unpackUint8AVX512(dst *uint8, src *byte, blocks int, width int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, BMI2
+TEXT ·unpackUint8AVX512(SB), NOSPLIT, $0-32
+	MOVQ      dst+0(FP), AX
+	MOVQ      src+8(FP), CX
+	MOVQ      blocks+16(FP), DX
+	MOVQ      width+24(FP), BX
+	LEAQ      unpackUint8AVX512_tables<>+0(SB), SI
+	IMUL3Q    $0x000000c0, BX, DI
+	ADDQ      DI, SI
+	VMOVDQU64 (SI), Z0
+	VMOVDQU64 64(SI), Z1
+	VMOVDQU64 128(SI), Z2
+	SHLQ      $0x03, BX
+	MOVQ      $-1, SI
+	BZHIQ     BX, SI, SI
+	KMOVQ     SI, K1
+	TESTQ     DX, DX
+	JZ        loop_done
+
+loop:
+	VMOVDQU8.Z     (CX), K1, Z3
+	VPERMB         Z3, Z0, Z3
+	VPMULTISHIFTQB Z3, Z1, Z3
+	VPANDQ         Z2, Z3, Z3
+	VMOVDQU64      Z3, (AX)
+	ADDQ           BX, CX
+	ADDQ           $0x40, AX
+	DECQ           DX
+	JNZ            loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+DATA unpackUint8AVX512_tables<>+0(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+8(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+16(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+24(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+32(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+40(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+48(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+56(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+64(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+72(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+80(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+88(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+96(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+104(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+112(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+120(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+128(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+136(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+144(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+152(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+160(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+168(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+176(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+184(SB)/8, $0x0000000000000000
+DATA unpackUint8AVX512_tables<>+192(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+200(SB)/8, $0x0807060504030201
+DATA unpackUint8AVX512_tables<>+208(SB)/8, $0x0908070605040302
+DATA unpackUint8AVX512_tables<>+216(SB)/8, $0x0a09080706050403
+DATA unpackUint8AVX512_tables<>+224(SB)/8, $0x0b0a090807060504
+DATA unpackUint8AVX512_tables<>+232(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint8AVX512_tables<>+240(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint8AVX512_tables<>+248(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint8AVX512_tables<>+256(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+264(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+272(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+280(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+288(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+296(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+304(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+312(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+320(SB)/8, $0x0101010101010101
+DATA unpackUint8AVX512_tables<>+328(SB)/8, $0x0101010101010101
+DATA unpackUint8AVX512_tables<>+336(SB)/8, $0x0101010101010101
+DATA unpackUint8AVX512_tables<>+344(SB)/8, $0x0101010101010101
+DATA unpackUint8AVX512_tables<>+352(SB)/8, $0x0101010101010101
+DATA unpackUint8AVX512_tables<>+360(SB)/8, $0x0101010101010101
+DATA unpackUint8AVX512_tables<>+368(SB)/8, $0x0101010101010101
+DATA unpackUint8AVX512_tables<>+376(SB)/8, $0x0101010101010101
+DATA unpackUint8AVX512_tables<>+384(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+392(SB)/8, $0x0908070605040302
+DATA unpackUint8AVX512_tables<>+400(SB)/8, $0x0b0a090807060504
+DATA unpackUint8AVX512_tables<>+408(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint8AVX512_tables<>+416(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint8AVX512_tables<>+424(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint8AVX512_tables<>+432(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint8AVX512_tables<>+440(SB)/8, $0x1514131211100f0e
+DATA unpackUint8AVX512_tables<>+448(SB)/8, $0x0e0c0a0806040200
+DATA unpackUint8AVX512_tables<>+456(SB)/8, $0x0e0c0a0806040200
+DATA unpackUint8AVX512_tables<>+464(SB)/8, $0x0e0c0a0806040200
+DATA unpackUint8AVX512_tables<>+472(SB)/8, $0x0e0c0a0806040200
+DATA unpackUint8AVX512_tables<>+480(SB)/8, $0x0e0c0a0806040200
+DATA unpackUint8AVX512_tables<>+488(SB)/8, $0x0e0c0a0806040200
+DATA unpackUint8AVX512_tables<>+496(SB)/8, $0x0e0c0a0806040200
+DATA unpackUint8AVX512_tables<>+504(SB)/8, $0x0e0c0a0806040200
+DATA unpackUint8AVX512_tables<>+512(SB)/8, $0x0303030303030303
+DATA unpackUint8AVX512_tables<>+520(SB)/8, $0x0303030303030303
+DATA unpackUint8AVX512_tables<>+528(SB)/8, $0x0303030303030303
+DATA unpackUint8AVX512_tables<>+536(SB)/8, $0x0303030303030303
+DATA unpackUint8AVX512_tables<>+544(SB)/8, $0x0303030303030303
+DATA unpackUint8AVX512_tables<>+552(SB)/8, $0x0303030303030303
+DATA unpackUint8AVX512_tables<>+560(SB)/8, $0x0303030303030303
+DATA unpackUint8AVX512_tables<>+568(SB)/8, $0x0303030303030303
+DATA unpackUint8AVX512_tables<>+576(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+584(SB)/8, $0x0a09080706050403
+DATA unpackUint8AVX512_tables<>+592(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint8AVX512_tables<>+600(SB)/8, $0x100f0e0d0c0b0a09
+DATA unpackUint8AVX512_tables<>+608(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint8AVX512_tables<>+616(SB)/8, $0x161514131211100f
+DATA unpackUint8AVX512_tables<>+624(SB)/8, $0x1918171615141312
+DATA unpackUint8AVX512_tables<>+632(SB)/8, $0x1c1b1a1918171615
+DATA unpackUint8AVX512_tables<>+640(SB)/8, $0x15120f0c09060300
+DATA unpackUint8AVX512_tables<>+648(SB)/8, $0x15120f0c09060300
+DATA unpackUint8AVX512_tables<>+656(SB)/8, $0x15120f0c09060300
+DATA unpackUint8AVX512_tables<>+664(SB)/8, $0x15120f0c09060300
+DATA unpackUint8AVX512_tables<>+672(SB)/8, $0x15120f0c09060300
+DATA unpackUint8AVX512_tables<>+680(SB)/8, $0x15120f0c09060300
+DATA unpackUint8AVX512_tables<>+688(SB)/8, $0x15120f0c09060300
+DATA unpackUint8AVX512_tables<>+696(SB)/8, $0x15120f0c09060300
+DATA unpackUint8AVX512_tables<>+704(SB)/8, $0x0707070707070707
+DATA unpackUint8AVX512_tables<>+712(SB)/8, $0x0707070707070707
+DATA unpackUint8AVX512_tables<>+720(SB)/8, $0x0707070707070707
+DATA unpackUint8AVX512_tables<>+728(SB)/8, $0x0707070707070707
+DATA unpackUint8AVX512_tables<>+736(SB)/8, $0x0707070707070707
+DATA unpackUint8AVX512_tables<>+744(SB)/8, $0x0707070707070707
+DATA unpackUint8AVX512_tables<>+752(SB)/8, $0x0707070707070707
+DATA unpackUint8AVX512_tables<>+760(SB)/8, $0x0707070707070707
+DATA unpackUint8AVX512_tables<>+768(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+776(SB)/8, $0x0b0a090807060504
+DATA unpackUint8AVX512_tables<>+784(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint8AVX512_tables<>+792(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint8AVX512_tables<>+800(SB)/8, $0x1716151413121110
+DATA unpackUint8AVX512_tables<>+808(SB)/8, $0x1b1a191817161514
+DATA unpackUint8AVX512_tables<>+816(SB)/8, $0x1f1e1d1c1b1a1918
+DATA unpackUint8AVX512_tables<>+824(SB)/8, $0x232221201f1e1d1c
+DATA unpackUint8AVX512_tables<>+832(SB)/8, $0x1c1814100c080400
+DATA unpackUint8AVX512_tables<>+840(SB)/8, $0x1c1814100c080400
+DATA unpackUint8AVX512_tables<>+848(SB)/8, $0x1c1814100c080400
+DATA unpackUint8AVX512_tables<>+856(SB)/8, $0x1c1814100c080400
+DATA unpackUint8AVX512_tables<>+864(SB)/8, $0x1c1814100c080400
+DATA unpackUint8AVX512_tables<>+872(SB)/8, $0x1c1814100c080400
+DATA unpackUint8AVX512_tables<>+880(SB)/8, $0x1c1814100c080400
+DATA unpackUint8AVX512_tables<>+888(SB)/8, $0x1c1814100c080400
+DATA unpackUint8AVX512_tables<>+896(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA unpackUint8AVX512_tables<>+904(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA unpackUint8AVX512_tables<>+912(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA unpackUint8AVX512_tables<>+920(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA unpackUint8AVX512_tables<>+928(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA unpackUint8AVX512_tables<>+936(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA unpackUint8AVX512_tables<>+944(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA unpackUint8AVX512_tables<>+952(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA unpackUint8AVX512_tables<>+960(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+968(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint8AVX512_tables<>+976(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint8AVX512_tables<>+984(SB)/8, $0x161514131211100f
+DATA unpackUint8AVX512_tables<>+992(SB)/8, $0x1b1a191817161514
+DATA unpackUint8AVX512_tables<>+1000(SB)/8, $0x201f1e1d1c1b1a19
+DATA unpackUint8AVX512_tables<>+1008(SB)/8, $0x2524232221201f1e
+DATA unpackUint8AVX512_tables<>+1016(SB)/8, $0x2a29282726252423
+DATA unpackUint8AVX512_tables<>+1024(SB)/8, $0x231e19140f0a0500
+DATA unpackUint8AVX512_tables<>+1032(SB)/8, $0x231e19140f0a0500
+DATA unpackUint8AVX512_tables<>+1040(SB)/8, $0x231e19140f0a0500
+DATA unpackUint8AVX512_tables<>+1048(SB)/8, $0x231e19140f0a0500
+DATA unpackUint8AVX512_tables<>+1056(SB)/8, $0x231e19140f0a0500
+DATA unpackUint8AVX512_tables<>+1064(SB)/8, $0x231e19140f0a0500
+DATA unpackUint8AVX512_tables<>+1072(SB)/8, $0x231e19140f0a0500
+DATA unpackUint8AVX512_tables<>+1080(SB)/8, $0x231e19140f0a0500
+DATA unpackUint8AVX512_tables<>+1088(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA unpackUint8AVX512_tables<>+1096(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA unpackUint8AVX512_tables<>+1104(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA unpackUint8AVX512_tables<>+1112(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA unpackUint8AVX512_tables<>+1120(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA unpackUint8AVX512_tables<>+1128(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA unpackUint8AVX512_tables<>+1136(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA unpackUint8AVX512_tables<>+1144(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA unpackUint8AVX512_tables<>+1152(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+1160(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint8AVX512_tables<>+1168(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint8AVX512_tables<>+1176(SB)/8, $0x1918171615141312
+DATA unpackUint8AVX512_tables<>+1184(SB)/8, $0x1f1e1d1c1b1a1918
+DATA unpackUint8AVX512_tables<>+1192(SB)/8, $0x2524232221201f1e
+DATA unpackUint8AVX512_tables<>+1200(SB)/8, $0x2b2a292827262524
+DATA unpackUint8AVX512_tables<>+1208(SB)/8, $0x31302f2e2d2c2b2a
+DATA unpackUint8AVX512_tables<>+1216(SB)/8, $0x2a241e18120c0600
+DATA unpackUint8AVX512_tables<>+1224(SB)/8, $0x2a241e18120c0600
+DATA unpackUint8AVX512_tables<>+1232(SB)/8, $0x2a241e18120c0600
+DATA unpackUint8AVX512_tables<>+1240(SB)/8, $0x2a241e18120c0600
+DATA unpackUint8AVX512_tables<>+1248(SB)/8, $0x2a241e18120c0600
+DATA unpackUint8AVX512_tables<>+1256(SB)/8, $0x2a241e18120c0600
+DATA unpackUint8AVX512_tables<>+1264(SB)/8, $0x2a241e18120c0600
+DATA unpackUint8AVX512_tables<>+1272(SB)/8, $0x2a241e18120c0600
+DATA unpackUint8AVX512_tables<>+1280(SB)/8, $0x3f3f3f3f3f3f3f3f
+DATA unpackUint8AVX512_tables<>+1288(SB)/8, $0x3f3f3f3f3f3f3f3f
+DATA unpackUint8AVX512_tables<>+1296(SB)/8, $0x3f3f3f3f3f3f3f3f
+DATA unpackUint8AVX512_tables<>+1304(SB)/8, $0x3f3f3f3f3f3f3f3f
+DATA unpackUint8AVX512_tables<>+1312(SB)/8, $0x3f3f3f3f3f3f3f3f
+DATA unpackUint8AVX512_tables<>+1320(SB)/8, $0x3f3f3f3f3f3f3f3f
+DATA unpackUint8AVX512_tables<>+1328(SB)/8, $0x3f3f3f3f3f3f3f3f
+DATA unpackUint8AVX512_tables<>+1336(SB)/8, $0x3f3f3f3f3f3f3f3f
+DATA unpackUint8AVX512_tables<>+1344(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+1352(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint8AVX512_tables<>+1360(SB)/8, $0x1514131211100f0e
+DATA unpackUint8AVX512_tables<>+1368(SB)/8, $0x1c1b1a1918171615
+DATA unpackUint8AVX512_tables<>+1376(SB)/8, $0x232221201f1e1d1c
+DATA unpackUint8AVX512_tables<>+1384(SB)/8, $0x2a29282726252423
+DATA unpackUint8AVX512_tables<>+1392(SB)/8, $0x31302f2e2d2c2b2a
+DATA unpackUint8AVX512_tables<>+1400(SB)/8, $0x3837363534333231
+DATA unpackUint8AVX512_tables<>+1408(SB)/8, $0x312a231c150e0700
+DATA unpackUint8AVX512_tables<>+1416(SB)/8, $0x312a231c150e0700
+DATA unpackUint8AVX512_tables<>+1424(SB)/8, $0x312a231c150e0700
+DATA unpackUint8AVX512_tables<>+1432(SB)/8, $0x312a231c150e0700
+DATA unpackUint8AVX512_tables<>+1440(SB)/8, $0x312a231c150e0700
+DATA unpackUint8AVX512_tables<>+1448(SB)/8, $0x312a231c150e0700
+DATA unpackUint8AVX512_tables<>+1456(SB)/8, $0x312a231c150e0700
+DATA unpackUint8AVX512_tables<>+1464(SB)/8, $0x312a231c150e0700
+DATA unpackUint8AVX512_tables<>+1472(SB)/8, $0x7f7f7f7f7f7f7f7f
+DATA unpackUint8AVX512_tables<>+1480(SB)/8, $0x7f7f7f7f7f7f7f7f
+DATA unpackUint8AVX512_tables<>+1488(SB)/8, $0x7f7f7f7f7f7f7f7f
+DATA unpackUint8AVX512_tables<>+1496(SB)/8, $0x7f7f7f7f7f7f7f7f
+DATA unpackUint8AVX512_tables<>+1504(SB)/8, $0x7f7f7f7f7f7f7f7f
+DATA unpackUint8AVX512_tables<>+1512(SB)/8, $0x7f7f7f7f7f7f7f7f
+DATA unpackUint8AVX512_tables<>+1520(SB)/8, $0x7f7f7f7f7f7f7f7f
+DATA unpackUint8AVX512_tables<>+1528(SB)/8, $0x7f7f7f7f7f7f7f7f
+DATA unpackUint8AVX512_tables<>+1536(SB)/8, $0x0706050403020100
+DATA unpackUint8AVX512_tables<>+1544(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint8AVX512_tables<>+1552(SB)/8, $0x1716151413121110
+DATA unpackUint8AVX512_tables<>+1560(SB)/8, $0x1f1e1d1c1b1a1918
+DATA unpackUint8AVX512_tables<>+1568(SB)/8, $0x2726252423222120
+DATA unpackUint8AVX512_tables<>+1576(SB)/8, $0x2f2e2d2c2b2a2928
+DATA unpackUint8AVX512_tables<>+1584(SB)/8, $0x3736353433323130
+DATA unpackUint8AVX512_tables<>+1592(SB)/8, $0x3f3e3d3c3b3a3938
+DATA unpackUint8AVX512_tables<>+1600(SB)/8, $0x3830282018100800
+DATA unpackUint8AVX512_tables<>+1608(SB)/8, $0x3830282018100800
+DATA unpackUint8AVX512_tables<>+1616(SB)/8, $0x3830282018100800
+DATA unpackUint8AVX512_tables<>+1624(SB)/8, $0x3830282018100800
+DATA unpackUint8AVX512_tables<>+1632(SB)/8, $0x3830282018100800
+DATA unpackUint8AVX512_tables<>+1640(SB)/8, $0x3830282018100800
+DATA unpackUint8AVX512_tables<>+1648(SB)/8, $0x3830282018100800
+DATA unpackUint8AVX512_tables<>+1656(SB)/8, $0x3830282018100800
+DATA unpackUint8AVX512_tables<>+1664(SB)/8, $0xffffffffffffffff
+DATA unpackUint8AVX512_tables<>+1672(SB)/8, $0xffffffffffffffff
+DATA unpackUint8AVX512_tables<>+1680(SB)/8, $0xffffffffffffffff
+DATA unpackUint8AVX512_tables<>+1688(SB)/8, $0xffffffffffffffff
+DATA unpackUint8AVX512_tables<>+1696(SB)/8, $0xffffffffffffffff
+DATA unpackUint8AVX512_tables<>+1704(SB)/8, $0xffffffffffffffff
+DATA unpackUint8AVX512_tables<>+1712(SB)/8, $0xffffffffffffffff
+DATA unpackUint8AVX512_tables<>+1720(SB)/8, $0xffffffffffffffff
+GLOBL unpackUint8AVX512_tables<>(SB), RODATA|NOPTR, $1728
+
+// func unpackUint16AVX512(dst *uint16, src *byte, blocks int, width int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, BMI2
+TEXT ·unpackUint16AVX512(SB), NOSPLIT, $0-32
+	MOVQ      dst+0(FP), AX
+	MOVQ      src+8(FP), CX
+	MOVQ      blocks+16(FP), DX
+	MOVQ      width+24(FP), BX
+	LEAQ      unpackUint16AVX512_tables<>+0(SB), SI
+	IMUL3Q    $0x000000c0, BX, DI
+	ADDQ      DI, SI
+	VMOVDQU64 (SI), Z0
+	VMOVDQU64 64(SI), Z1
+	VMOVDQU64 128(SI), Z2
+	SHLQ      $0x02, BX
+	MOVQ      $-1, SI
+	BZHIQ     BX, SI, SI
+	KMOVQ     SI, K1
+	TESTQ     DX, DX
+	JZ        loop_done
+
+loop:
+	VMOVDQU8.Z     (CX), K1, Z3
+	VPERMB         Z3, Z0, Z3
+	VPMULTISHIFTQB Z3, Z1, Z3
+	VPANDQ         Z2, Z3, Z3
+	VMOVDQU64      Z3, (AX)
+	ADDQ           BX, CX
+	ADDQ           $0x40, AX
+	DECQ           DX
+	JNZ            loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+DATA unpackUint16AVX512_tables<>+0(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+8(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+16(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+24(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+32(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+40(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+48(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+56(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+64(SB)/8, $0x0800080008000800
+DATA unpackUint16AVX512_tables<>+72(SB)/8, $0x0800080008000800
+DATA unpackUint16AVX512_tables<>+80(SB)/8, $0x0800080008000800
+DATA unpackUint16AVX512_tables<>+88(SB)/8, $0x0800080008000800
+DATA unpackUint16AVX512_tables<>+96(SB)/8, $0x0800080008000800
+DATA unpackUint16AVX512_tables<>+104(SB)/8, $0x0800080008000800
+DATA unpackUint16AVX512_tables<>+112(SB)/8, $0x0800080008000800
+DATA unpackUint16AVX512_tables<>+120(SB)/8, $0x0800080008000800
+DATA unpackUint16AVX512_tables<>+128(SB)/8, $0x0000000000000000
+DATA unpackUint16AVX512_tables<>+136(SB)/8, $0x0000000000000000
+DATA unpackUint16AVX512_tables<>+144(SB)/8, $0x0000000000000000
+DATA unpackUint16AVX512_tables<>+152(SB)/8, $0x0000000000000000
+DATA unpackUint16AVX512_tables<>+160(SB)/8, $0x0000000000000000
+DATA unpackUint16AVX512_tables<>+168(SB)/8, $0x0000000000000000
+DATA unpackUint16AVX512_tables<>+176(SB)/8, $0x0000000000000000
+DATA unpackUint16AVX512_tables<>+184(SB)/8, $0x0000000000000000
+DATA unpackUint16AVX512_tables<>+192(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+200(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+208(SB)/8, $0x0807060504030201
+DATA unpackUint16AVX512_tables<>+216(SB)/8, $0x0807060504030201
+DATA unpackUint16AVX512_tables<>+224(SB)/8, $0x0908070605040302
+DATA unpackUint16AVX512_tables<>+232(SB)/8, $0x0908070605040302
+DATA unpackUint16AVX512_tables<>+240(SB)/8, $0x0a09080706050403
+DATA unpackUint16AVX512_tables<>+248(SB)/8, $0x0a09080706050403
+DATA unpackUint16AVX512_tables<>+256(SB)/8, $0x0b030a0209010800
+DATA unpackUint16AVX512_tables<>+264(SB)/8, $0x0f070e060d050c04
+DATA unpackUint16AVX512_tables<>+272(SB)/8, $0x0b030a0209010800
+DATA unpackUint16AVX512_tables<>+280(SB)/8, $0x0f070e060d050c04
+DATA unpackUint16AVX512_tables<>+288(SB)/8, $0x0b030a0209010800
+DATA unpackUint16AVX512_tables<>+296(SB)/8, $0x0f070e060d050c04
+DATA unpackUint16AVX512_tables<>+304(SB)/8, $0x0b030a0209010800
+DATA unpackUint16AVX512_tables<>+312(SB)/8, $0x0f070e060d050c04
+DATA unpackUint16AVX512_tables<>+320(SB)/8, $0x0001000100010001
+DATA unpackUint16AVX512_tables<>+328(SB)/8, $0x0001000100010001
+DATA unpackUint16AVX512_tables<>+336(SB)/8, $0x0001000100010001
+DATA unpackUint16AVX512_tables<>+344(SB)/8, $0x0001000100010001
+DATA unpackUint16AVX512_tables<>+352(SB)/8, $0x0001000100010001
+DATA unpackUint16AVX512_tables<>+360(SB)/8, $0x0001000100010001
+DATA unpackUint16AVX512_tables<>+368(SB)/8, $0x0001000100010001
+DATA unpackUint16AVX512_tables<>+376(SB)/8, $0x0001000100010001
+DATA unpackUint16AVX512_tables<>+384(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+392(SB)/8, $0x0807060504030201
+DATA unpackUint16AVX512_tables<>+400(SB)/8, $0x0908070605040302
+DATA unpackUint16AVX512_tables<>+408(SB)/8, $0x0a09080706050403
+DATA unpackUint16AVX512_tables<>+416(SB)/8, $0x0b0a090807060504
+DATA unpackUint16AVX512_tables<>+424(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint16AVX512_tables<>+432(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint16AVX512_tables<>+440(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint16AVX512_tables<>+448(SB)/8, $0x0e060c040a020800
+DATA unpackUint16AVX512_tables<>+456(SB)/8, $0x0e060c040a020800
+DATA unpackUint16AVX512_tables<>+464(SB)/8, $0x0e060c040a020800
+DATA unpackUint16AVX512_tables<>+472(SB)/8, $0x0e060c040a020800
+DATA unpackUint16AVX512_tables<>+480(SB)/8, $0x0e060c040a020800
+DATA unpackUint16AVX512_tables<>+488(SB)/8, $0x0e060c040a020800
+DATA unpackUint16AVX512_tables<>+496(SB)/8, $0x0e060c040a020800
+DATA unpackUint16AVX512_tables<>+504(SB)/8, $0x0e060c040a020800
+DATA unpackUint16AVX512_tables<>+512(SB)/8, $0x0003000300030003
+DATA unpackUint16AVX512_tables<>+520(SB)/8, $0x0003000300030003
+DATA unpackUint16AVX512_tables<>+528(SB)/8, $0x0003000300030003
+DATA unpackUint16AVX512_tables<>+536(SB)/8, $0x0003000300030003
+DATA unpackUint16AVX512_tables<>+544(SB)/8, $0x0003000300030003
+DATA unpackUint16AVX512_tables<>+552(SB)/8, $0x0003000300030003
+DATA unpackUint16AVX512_tables<>+560(SB)/8, $0x0003000300030003
+DATA unpackUint16AVX512_tables<>+568(SB)/8, $0x0003000300030003
+DATA unpackUint16AVX512_tables<>+576(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+584(SB)/8, $0x0807060504030201
+DATA unpackUint16AVX512_tables<>+592(SB)/8, $0x0a09080706050403
+DATA unpackUint16AVX512_tables<>+600(SB)/8, $0x0b0a090807060504
+DATA unpackUint16AVX512_tables<>+608(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint16AVX512_tables<>+616(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint16AVX512_tables<>+624(SB)/8, $0x100f0e0d0c0b0a09
+DATA unpackUint16AVX512_tables<>+632(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint16AVX512_tables<>+640(SB)/8, $0x11090e060b030800
+DATA unpackUint16AVX512_tables<>+648(SB)/8, $0x150d120a0f070c04
+DATA unpackUint16AVX512_tables<>+656(SB)/8, $0x11090e060b030800
+DATA unpackUint16AVX512_tables<>+664(SB)/8, $0x150d120a0f070c04
+DATA unpackUint16AVX512_tables<>+672(SB)/8, $0x11090e060b030800
+DATA unpackUint16AVX512_tables<>+680(SB)/8, $0x150d120a0f070c04
+DATA unpackUint16AVX512_tables<>+688(SB)/8, $0x11090e060b030800
+DATA unpackUint16AVX512_tables<>+696(SB)/8, $0x150d120a0f070c04
+DATA unpackUint16AVX512_tables<>+704(SB)/8, $0x0007000700070007
+DATA unpackUint16AVX512_tables<>+712(SB)/8, $0x0007000700070007
+DATA unpackUint16AVX512_tables<>+720(SB)/8, $0x0007000700070007
+DATA unpackUint16AVX512_tables<>+728(SB)/8, $0x0007000700070007
+DATA unpackUint16AVX512_tables<>+736(SB)/8, $0x0007000700070007
+DATA unpackUint16AVX512_tables<>+744(SB)/8, $0x0007000700070007
+DATA unpackUint16AVX512_tables<>+752(SB)/8, $0x0007000700070007
+DATA unpackUint16AVX512_tables<>+760(SB)/8, $0x0007000700070007
+DATA unpackUint16AVX512_tables<>+768(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+776(SB)/8, $0x0908070605040302
+DATA unpackUint16AVX512_tables<>+784(SB)/8, $0x0b0a090807060504
+DATA unpackUint16AVX512_tables<>+792(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint16AVX512_tables<>+800(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint16AVX512_tables<>+808(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint16AVX512_tables<>+816(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint16AVX512_tables<>+824(SB)/8, $0x1514131211100f0e
+DATA unpackUint16AVX512_tables<>+832(SB)/8, $0x140c10080c040800
+DATA unpackUint16AVX512_tables<>+840(SB)/8, $0x140c10080c040800
+DATA unpackUint16AVX512_tables<>+848(SB)/8, $0x140c10080c040800
+DATA unpackUint16AVX512_tables<>+856(SB)/8, $0x140c10080c040800
+DATA unpackUint16AVX512_tables<>+864(SB)/8, $0x140c10080c040800
+DATA unpackUint16AVX512_tables<>+872(SB)/8, $0x140c10080c040800
+DATA unpackUint16AVX512_tables<>+880(SB)/8, $0x140c10080c040800
+DATA unpackUint16AVX512_tables<>+888(SB)/8, $0x140c10080c040800
+DATA unpackUint16AVX512_tables<>+896(SB)/8, $0x000f000f000f000f
+DATA unpackUint16AVX512_tables<>+904(SB)/8, $0x000f000f000f000f
+DATA unpackUint16AVX512_tables<>+912(SB)/8, $0x000f000f000f000f
+DATA unpackUint16AVX512_tables<>+920(SB)/8, $0x000f000f000f000f
+DATA unpackUint16AVX512_tables<>+928(SB)/8, $0x000f000f000f000f
+DATA unpackUint16AVX512_tables<>+936(SB)/8, $0x000f000f000f000f
+DATA unpackUint16AVX512_tables<>+944(SB)/8, $0x000f000f000f000f
+DATA unpackUint16AVX512_tables<>+952(SB)/8, $0x000f000f000f000f
+DATA unpackUint16AVX512_tables<>+960(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+968(SB)/8, $0x0908070605040302
+DATA unpackUint16AVX512_tables<>+976(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint16AVX512_tables<>+984(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint16AVX512_tables<>+992(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint16AVX512_tables<>+1000(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint16AVX512_tables<>+1008(SB)/8, $0x161514131211100f
+DATA unpackUint16AVX512_tables<>+1016(SB)/8, $0x1817161514131211
+DATA unpackUint16AVX512_tables<>+1024(SB)/8, $0x170f120a0d050800
+DATA unpackUint16AVX512_tables<>+1032(SB)/8, $0x1b13160e11090c04
+DATA unpackUint16AVX512_tables<>+1040(SB)/8, $0x170f120a0d050800
+DATA unpackUint16AVX512_tables<>+1048(SB)/8, $0x1b13160e11090c04
+DATA unpackUint16AVX512_tables<>+1056(SB)/8, $0x170f120a0d050800
+DATA unpackUint16AVX512_tables<>+1064(SB)/8, $0x1b13160e11090c04
+DATA unpackUint16AVX512_tables<>+1072(SB)/8, $0x170f120a0d050800
+DATA unpackUint16AVX512_tables<>+1080(SB)/8, $0x1b13160e11090c04
+DATA unpackUint16AVX512_tables<>+1088(SB)/8, $0x001f001f001f001f
+DATA unpackUint16AVX512_tables<>+1096(SB)/8, $0x001f001f001f001f
+DATA unpackUint16AVX512_tables<>+1104(SB)/8, $0x001f001f001f001f
+DATA unpackUint16AVX512_tables<>+1112(SB)/8, $0x001f001f001f001f
+DATA unpackUint16AVX512_tables<>+1120(SB)/8, $0x001f001f001f001f
+DATA unpackUint16AVX512_tables<>+1128(SB)/8, $0x001f001f001f001f
+DATA unpackUint16AVX512_tables<>+1136(SB)/8, $0x001f001f001f001f
+DATA unpackUint16AVX512_tables<>+1144(SB)/8, $0x001f001f001f001f
+DATA unpackUint16AVX512_tables<>+1152(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+1160(SB)/8, $0x0a09080706050403
+DATA unpackUint16AVX512_tables<>+1168(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint16AVX512_tables<>+1176(SB)/8, $0x100f0e0d0c0b0a09
+DATA unpackUint16AVX512_tables<>+1184(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint16AVX512_tables<>+1192(SB)/8, $0x161514131211100f
+DATA unpackUint16AVX512_tables<>+1200(SB)/8, $0x1918171615141312
+DATA unpackUint16AVX512_tables<>+1208(SB)/8, $0x1c1b1a1918171615
+DATA unpackUint16AVX512_tables<>+1216(SB)/8, $0x1a12140c0e060800
+DATA unpackUint16AVX512_tables<>+1224(SB)/8, $0x1a12140c0e060800
+DATA unpackUint16AVX512_tables<>+1232(SB)/8, $0x1a12140c0e060800
+DATA unpackUint16AVX512_tables<>+1240(SB)/8, $0x1a12140c0e060800
+DATA unpackUint16AVX512_tables<>+1248(SB)/8, $0x1a12140c0e060800
+DATA unpackUint16AVX512_tables<>+1256(SB)/8, $0x1a12140c0e060800
+DATA unpackUint16AVX512_tables<>+1264(SB)/8, $0x1a12140c0e060800
+DATA unpackUint16AVX512_tables<>+1272(SB)/8, $0x1a12140c0e060800
+DATA unpackUint16AVX512_tables<>+1280(SB)/8, $0x003f003f003f003f
+DATA unpackUint16AVX512_tables<>+1288(SB)/8, $0x003f003f003f003f
+DATA unpackUint16AVX512_tables<>+1296(SB)/8, $0x003f003f003f003f
+DATA unpackUint16AVX512_tables<>+1304(SB)/8, $0x003f003f003f003f
+DATA unpackUint16AVX512_tables<>+1312(SB)/8, $0x003f003f003f003f
+DATA unpackUint16AVX512_tables<>+1320(SB)/8, $0x003f003f003f003f
+DATA unpackUint16AVX512_tables<>+1328(SB)/8, $0x003f003f003f003f
+DATA unpackUint16AVX512_tables<>+1336(SB)/8, $0x003f003f003f003f
+DATA unpackUint16AVX512_tables<>+1344(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+1352(SB)/8, $0x0a09080706050403
+DATA unpackUint16AVX512_tables<>+1360(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint16AVX512_tables<>+1368(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint16AVX512_tables<>+1376(SB)/8, $0x1514131211100f0e
+DATA unpackUint16AVX512_tables<>+1384(SB)/8, $0x1817161514131211
+DATA unpackUint16AVX512_tables<>+1392(SB)/8, $0x1c1b1a1918171615
+DATA unpackUint16AVX512_tables<>+1400(SB)/8, $0x1f1e1d1c1b1a1918
+DATA unpackUint16AVX512_tables<>+1408(SB)/8, $0x1d15160e0f070800
+DATA unpackUint16AVX512_tables<>+1416(SB)/8, $0x21191a12130b0c04
+DATA unpackUint16AVX512_tables<>+1424(SB)/8, $0x1d15160e0f070800
+DATA unpackUint16AVX512_tables<>+1432(SB)/8, $0x21191a12130b0c04
+DATA unpackUint16AVX512_tables<>+1440(SB)/8, $0x1d15160e0f070800
+DATA unpackUint16AVX512_tables<>+1448(SB)/8, $0x21191a12130b0c04
+DATA unpackUint16AVX512_tables<>+1456(SB)/8, $0x1d15160e0f070800
+DATA unpackUint16AVX512_tables<>+1464(SB)/8, $0x21191a12130b0c04
+DATA unpackUint16AVX512_tables<>+1472(SB)/8, $0x007f007f007f007f
+DATA unpackUint16AVX512_tables<>+1480(SB)/8, $0x007f007f007f007f
+DATA unpackUint16AVX512_tables<>+1488(SB)/8, $0x007f007f007f007f
+DATA unpackUint16AVX512_tables<>+1496(SB)/8, $0x007f007f007f007f
+DATA unpackUint16AVX512_tables<>+1504(SB)/8, $0x007f007f007f007f
+DATA unpackUint16AVX512_tables<>+1512(SB)/8, $0x007f007f007f007f
+DATA unpackUint16AVX512_tables<>+1520(SB)/8, $0x007f007f007f007f
+DATA unpackUint16AVX512_tables<>+1528(SB)/8, $0x007f007f007f007f
+DATA unpackUint16AVX512_tables<>+1536(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+1544(SB)/8, $0x0b0a090807060504
+DATA unpackUint16AVX512_tables<>+1552(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint16AVX512_tables<>+1560(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint16AVX512_tables<>+1568(SB)/8, $0x1716151413121110
+DATA unpackUint16AVX512_tables<>+1576(SB)/8, $0x1b1a191817161514
+DATA unpackUint16AVX512_tables<>+1584(SB)/8, $0x1f1e1d1c1b1a1918
+DATA unpackUint16AVX512_tables<>+1592(SB)/8, $0x232221201f1e1d1c
+DATA unpackUint16AVX512_tables<>+1600(SB)/8, $0x2018181010080800
+DATA unpackUint16AVX512_tables<>+1608(SB)/8, $0x2018181010080800
+DATA unpackUint16AVX512_tables<>+1616(SB)/8, $0x2018181010080800
+DATA unpackUint16AVX512_tables<>+1624(SB)/8, $0x2018181010080800
+DATA unpackUint16AVX512_tables<>+1632(SB)/8, $0x2018181010080800
+DATA unpackUint16AVX512_tables<>+1640(SB)/8, $0x2018181010080800
+DATA unpackUint16AVX512_tables<>+1648(SB)/8, $0x2018181010080800
+DATA unpackUint16AVX512_tables<>+1656(SB)/8, $0x2018181010080800
+DATA unpackUint16AVX512_tables<>+1664(SB)/8, $0x00ff00ff00ff00ff
+DATA unpackUint16AVX512_tables<>+1672(SB)/8, $0x00ff00ff00ff00ff
+DATA unpackUint16AVX512_tables<>+1680(SB)/8, $0x00ff00ff00ff00ff
+DATA unpackUint16AVX512_tables<>+1688(SB)/8, $0x00ff00ff00ff00ff
+DATA unpackUint16AVX512_tables<>+1696(SB)/8, $0x00ff00ff00ff00ff
+DATA unpackUint16AVX512_tables<>+1704(SB)/8, $0x00ff00ff00ff00ff
+DATA unpackUint16AVX512_tables<>+1712(SB)/8, $0x00ff00ff00ff00ff
+DATA unpackUint16AVX512_tables<>+1720(SB)/8, $0x00ff00ff00ff00ff
+DATA unpackUint16AVX512_tables<>+1728(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+1736(SB)/8, $0x0b0a090807060504
+DATA unpackUint16AVX512_tables<>+1744(SB)/8, $0x100f0e0d0c0b0a09
+DATA unpackUint16AVX512_tables<>+1752(SB)/8, $0x14131211100f0e0d
+DATA unpackUint16AVX512_tables<>+1760(SB)/8, $0x1918171615141312
+DATA unpackUint16AVX512_tables<>+1768(SB)/8, $0x1d1c1b1a19181716
+DATA unpackUint16AVX512_tables<>+1776(SB)/8, $0x2221201f1e1d1c1b
+DATA unpackUint16AVX512_tables<>+1784(SB)/8, $0x262524232221201f
+DATA unpackUint16AVX512_tables<>+1792(SB)/8, $0x231b1a1211090800
+DATA unpackUint16AVX512_tables<>+1800(SB)/8, $0x271f1e16150d0c04
+DATA unpackUint16AVX512_tables<>+1808(SB)/8, $0x231b1a1211090800
+DATA unpackUint16AVX512_tables<>+1816(SB)/8, $0x271f1e16150d0c04
+DATA unpackUint16AVX512_tables<>+1824(SB)/8, $0x231b1a1211090800
+DATA unpackUint16AVX512_tables<>+1832(SB)/8, $0x271f1e16150d0c04
+DATA unpackUint16AVX512_tables<>+1840(SB)/8, $0x231b1a1211090800
+DATA unpackUint16AVX512_tables<>+1848(SB)/8, $0x271f1e16150d0c04
+DATA unpackUint16AVX512_tables<>+1856(SB)/8, $0x01ff01ff01ff01ff
+DATA unpackUint16AVX512_tables<>+1864(SB)/8, $0x01ff01ff01ff01ff
+DATA unpackUint16AVX512_tables<>+1872(SB)/8, $0x01ff01ff01ff01ff
+DATA unpackUint16AVX512_tables<>+1880(SB)/8, $0x01ff01ff01ff01ff
+DATA unpackUint16AVX512_tables<>+1888(SB)/8, $0x01ff01ff01ff01ff
+DATA unpackUint16AVX512_tables<>+1896(SB)/8, $0x01ff01ff01ff01ff
+DATA unpackUint16AVX512_tables<>+1904(SB)/8, $0x01ff01ff01ff01ff
+DATA unpackUint16AVX512_tables<>+1912(SB)/8, $0x01ff01ff01ff01ff
+DATA unpackUint16AVX512_tables<>+1920(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+1928(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint16AVX512_tables<>+1936(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint16AVX512_tables<>+1944(SB)/8, $0x161514131211100f
+DATA unpackUint16AVX512_tables<>+1952(SB)/8, $0x1b1a191817161514
+DATA unpackUint16AVX512_tables<>+1960(SB)/8, $0x201f1e1d1c1b1a19
+DATA unpackUint16AVX512_tables<>+1968(SB)/8, $0x2524232221201f1e
+DATA unpackUint16AVX512_tables<>+1976(SB)/8, $0x2a29282726252423
+DATA unpackUint16AVX512_tables<>+1984(SB)/8, $0x261e1c14120a0800
+DATA unpackUint16AVX512_tables<>+1992(SB)/8, $0x261e1c14120a0800
+DATA unpackUint16AVX512_tables<>+2000(SB)/8, $0x261e1c14120a0800
+DATA unpackUint16AVX512_tables<>+2008(SB)/8, $0x261e1c14120a0800
+DATA unpackUint16AVX512_tables<>+2016(SB)/8, $0x261e1c14120a0800
+DATA unpackUint16AVX512_tables<>+2024(SB)/8, $0x261e1c14120a0800
+DATA unpackUint16AVX512_tables<>+2032(SB)/8, $0x261e1c14120a0800
+DATA unpackUint16AVX512_tables<>+2040(SB)/8, $0x261e1c14120a0800
+DATA unpackUint16AVX512_tables<>+2048(SB)/8, $0x03ff03ff03ff03ff
+DATA unpackUint16AVX512_tables<>+2056(SB)/8, $0x03ff03ff03ff03ff
+DATA unpackUint16AVX512_tables<>+2064(SB)/8, $0x03ff03ff03ff03ff
+DATA unpackUint16AVX512_tables<>+2072(SB)/8, $0x03ff03ff03ff03ff
+DATA unpackUint16AVX512_tables<>+2080(SB)/8, $0x03ff03ff03ff03ff
+DATA unpackUint16AVX512_tables<>+2088(SB)/8, $0x03ff03ff03ff03ff
+DATA unpackUint16AVX512_tables<>+2096(SB)/8, $0x03ff03ff03ff03ff
+DATA unpackUint16AVX512_tables<>+2104(SB)/8, $0x03ff03ff03ff03ff
+DATA unpackUint16AVX512_tables<>+2112(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+2120(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint16AVX512_tables<>+2128(SB)/8, $0x1211100f0e0d0c0b
+DATA unpackUint16AVX512_tables<>+2136(SB)/8, $0x1716151413121110
+DATA unpackUint16AVX512_tables<>+2144(SB)/8, $0x1d1c1b1a19181716
+DATA unpackUint16AVX512_tables<>+2152(SB)/8, $0x2221201f1e1d1c1b
+DATA unpackUint16AVX512_tables<>+2160(SB)/8, $0x2827262524232221
+DATA unpackUint16AVX512_tables<>+2168(SB)/8, $0x2d2c2b2a29282726
+DATA unpackUint16AVX512_tables<>+2176(SB)/8, $0x29211e16130b0800
+DATA unpackUint16AVX512_tables<>+2184(SB)/8, $0x2d25221a170f0c04
+DATA unpackUint16AVX512_tables<>+2192(SB)/8, $0x29211e16130b0800
+DATA unpackUint16AVX512_tables<>+2200(SB)/8, $0x2d25221a170f0c04
+DATA unpackUint16AVX512_tables<>+2208(SB)/8, $0x29211e16130b0800
+DATA unpackUint16AVX512_tables<>+2216(SB)/8, $0x2d25221a170f0c04
+DATA unpackUint16AVX512_tables<>+2224(SB)/8, $0x29211e16130b0800
+DATA unpackUint16AVX512_tables<>+2232(SB)/8, $0x2d25221a170f0c04
+DATA unpackUint16AVX512_tables<>+2240(SB)/8, $0x07ff07ff07ff07ff
+DATA unpackUint16AVX512_tables<>+2248(SB)/8, $0x07ff07ff07ff07ff
+DATA unpackUint16AVX512_tables<>+2256(SB)/8, $0x07ff07ff07ff07ff
+DATA unpackUint16AVX512_tables<>+2264(SB)/8, $0x07ff07ff07ff07ff
+DATA unpackUint16AVX512_tables<>+2272(SB)/8, $0x07ff07ff07ff07ff
+DATA unpackUint16AVX512_tables<>+2280(SB)/8, $0x07ff07ff07ff07ff
+DATA unpackUint16AVX512_tables<>+2288(SB)/8, $0x07ff07ff07ff07ff
+DATA unpackUint16AVX512_tables<>+2296(SB)/8, $0x07ff07ff07ff07ff
+DATA unpackUint16AVX512_tables<>+2304(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+2312(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint16AVX512_tables<>+2320(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint16AVX512_tables<>+2328(SB)/8, $0x1918171615141312
+DATA unpackUint16AVX512_tables<>+2336(SB)/8, $0x1f1e1d1c1b1a1918
+DATA unpackUint16AVX512_tables<>+2344(SB)/8, $0x2524232221201f1e
+DATA unpackUint16AVX512_tables<>+2352(SB)/8, $0x2b2a292827262524
+DATA unpackUint16AVX512_tables<>+2360(SB)/8, $0x31302f2e2d2c2b2a
+DATA unpackUint16AVX512_tables<>+2368(SB)/8, $0x2c242018140c0800
+DATA unpackUint16AVX512_tables<>+2376(SB)/8, $0x2c242018140c0800
+DATA unpackUint16AVX512_tables<>+2384(SB)/8, $0x2c242018140c0800
+DATA unpackUint16AVX512_tables<>+2392(SB)/8, $0x2c242018140c0800
+DATA unpackUint16AVX512_tables<>+2400(SB)/8, $0x2c242018140c0800
+DATA unpackUint16AVX512_tables<>+2408(SB)/8, $0x2c242018140c0800
+DATA unpackUint16AVX512_tables<>+2416(SB)/8, $0x2c242018140c0800
+DATA unpackUint16AVX512_tables<>+2424(SB)/8, $0x2c242018140c0800
+DATA unpackUint16AVX512_tables<>+2432(SB)/8, $0x0fff0fff0fff0fff
+DATA unpackUint16AVX512_tables<>+2440(SB)/8, $0x0fff0fff0fff0fff
+DATA unpackUint16AVX512_tables<>+2448(SB)/8, $0x0fff0fff0fff0fff
+DATA unpackUint16AVX512_tables<>+2456(SB)/8, $0x0fff0fff0fff0fff
+DATA unpackUint16AVX512_tables<>+2464(SB)/8, $0x0fff0fff0fff0fff
+DATA unpackUint16AVX512_tables<>+2472(SB)/8, $0x0fff0fff0fff0fff
+DATA unpackUint16AVX512_tables<>+2480(SB)/8, $0x0fff0fff0fff0fff
+DATA unpackUint16AVX512_tables<>+2488(SB)/8, $0x0fff0fff0fff0fff
+DATA unpackUint16AVX512_tables<>+2496(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+2504(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint16AVX512_tables<>+2512(SB)/8, $0x14131211100f0e0d
+DATA unpackUint16AVX512_tables<>+2520(SB)/8, $0x1a19181716151413
+DATA unpackUint16AVX512_tables<>+2528(SB)/8, $0x21201f1e1d1c1b1a
+DATA unpackUint16AVX512_tables<>+2536(SB)/8, $0x2726252423222120
+DATA unpackUint16AVX512_tables<>+2544(SB)/8, $0x2e2d2c2b2a292827
+DATA unpackUint16AVX512_tables<>+2552(SB)/8, $0x34333231302f2e2d
+DATA unpackUint16AVX512_tables<>+2560(SB)/8, $0x2f27221a150d0800
+DATA unpackUint16AVX512_tables<>+2568(SB)/8, $0x332b261e19110c04
+DATA unpackUint16AVX512_tables<>+2576(SB)/8, $0x2f27221a150d0800
+DATA unpackUint16AVX512_tables<>+2584(SB)/8, $0x332b261e19110c04
+DATA unpackUint16AVX512_tables<>+2592(SB)/8, $0x2f27221a150d0800
+DATA unpackUint16AVX512_tables<>+2600(SB)/8, $0x332b261e19110c04
+DATA unpackUint16AVX512_tables<>+2608(SB)/8, $0x2f27221a150d0800
+DATA unpackUint16AVX512_tables<>+2616(SB)/8, $0x332b261e19110c04
+DATA unpackUint16AVX512_tables<>+2624(SB)/8, $0x1fff1fff1fff1fff
+DATA unpackUint16AVX512_tables<>+2632(SB)/8, $0x1fff1fff1fff1fff
+DATA unpackUint16AVX512_tables<>+2640(SB)/8, $0x1fff1fff1fff1fff
+DATA unpackUint16AVX512_tables<>+2648(SB)/8, $0x1fff1fff1fff1fff
+DATA unpackUint16AVX512_tables<>+2656(SB)/8, $0x1fff1fff1fff1fff
+DATA unpackUint16AVX512_tables<>+2664(SB)/8, $0x1fff1fff1fff1fff
+DATA unpackUint16AVX512_tables<>+2672(SB)/8, $0x1fff1fff1fff1fff
+DATA unpackUint16AVX512_tables<>+2680(SB)/8, $0x1fff1fff1fff1fff
+DATA unpackUint16AVX512_tables<>+2688(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+2696(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint16AVX512_tables<>+2704(SB)/8, $0x1514131211100f0e
+DATA unpackUint16AVX512_tables<>+2712(SB)/8, $0x1c1b1a1918171615
+DATA unpackUint16AVX512_tables<>+2720(SB)/8, $0x232221201f1e1d1c
+DATA unpackUint16AVX512_tables<>+2728(SB)/8, $0x2a29282726252423
+DATA unpackUint16AVX512_tables<>+2736(SB)/8, $0x31302f2e2d2c2b2a
+DATA unpackUint16AVX512_tables<>+2744(SB)/8, $0x3837363534333231
+DATA unpackUint16AVX512_tables<>+2752(SB)/8, $0x322a241c160e0800
+DATA unpackUint16AVX512_tables<>+2760(SB)/8, $0x322a241c160e0800
+DATA unpackUint16AVX512_tables<>+2768(SB)/8, $0x322a241c160e0800
+DATA unpackUint16AVX512_tables<>+2776(SB)/8, $0x322a241c160e0800
+DATA unpackUint16AVX512_tables<>+2784(SB)/8, $0x322a241c160e0800
+DATA unpackUint16AVX512_tables<>+2792(SB)/8, $0x322a241c160e0800
+DATA unpackUint16AVX512_tables<>+2800(SB)/8, $0x322a241c160e0800
+DATA unpackUint16AVX512_tables<>+2808(SB)/8, $0x322a241c160e0800
+DATA unpackUint16AVX512_tables<>+2816(SB)/8, $0x3fff3fff3fff3fff
+DATA unpackUint16AVX512_tables<>+2824(SB)/8, $0x3fff3fff3fff3fff
+DATA unpackUint16AVX512_tables<>+2832(SB)/8, $0x3fff3fff3fff3fff
+DATA unpackUint16AVX512_tables<>+2840(SB)/8, $0x3fff3fff3fff3fff
+DATA unpackUint16AVX512_tables<>+2848(SB)/8, $0x3fff3fff3fff3fff
+DATA unpackUint16AVX512_tables<>+2856(SB)/8, $0x3fff3fff3fff3fff
+DATA unpackUint16AVX512_tables<>+2864(SB)/8, $0x3fff3fff3fff3fff
+DATA unpackUint16AVX512_tables<>+2872(SB)/8, $0x3fff3fff3fff3fff
+DATA unpackUint16AVX512_tables<>+2880(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+2888(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint16AVX512_tables<>+2896(SB)/8, $0x161514131211100f
+DATA unpackUint16AVX512_tables<>+2904(SB)/8, $0x1d1c1b1a19181716
+DATA unpackUint16AVX512_tables<>+2912(SB)/8, $0x2524232221201f1e
+DATA unpackUint16AVX512_tables<>+2920(SB)/8, $0x2c2b2a2928272625
+DATA unpackUint16AVX512_tables<>+2928(SB)/8, $0x34333231302f2e2d
+DATA unpackUint16AVX512_tables<>+2936(SB)/8, $0x3b3a393837363534
+DATA unpackUint16AVX512_tables<>+2944(SB)/8, $0x352d261e170f0800
+DATA unpackUint16AVX512_tables<>+2952(SB)/8, $0x39312a221b130c04
+DATA unpackUint16AVX512_tables<>+2960(SB)/8, $0x352d261e170f0800
+DATA unpackUint16AVX512_tables<>+2968(SB)/8, $0x39312a221b130c04
+DATA unpackUint16AVX512_tables<>+2976(SB)/8, $0x352d261e170f0800
+DATA unpackUint16AVX512_tables<>+2984(SB)/8, $0x39312a221b130c04
+DATA unpackUint16AVX512_tables<>+2992(SB)/8, $0x352d261e170f0800
+DATA unpackUint16AVX512_tables<>+3000(SB)/8, $0x39312a221b130c04
+DATA unpackUint16AVX512_tables<>+3008(SB)/8, $0x7fff7fff7fff7fff
+DATA unpackUint16AVX512_tables<>+3016(SB)/8, $0x7fff7fff7fff7fff
+DATA unpackUint16AVX512_tables<>+3024(SB)/8, $0x7fff7fff7fff7fff
+DATA unpackUint16AVX512_tables<>+3032(SB)/8, $0x7fff7fff7fff7fff
+DATA unpackUint16AVX512_tables<>+3040(SB)/8, $0x7fff7fff7fff7fff
+DATA unpackUint16AVX512_tables<>+3048(SB)/8, $0x7fff7fff7fff7fff
+DATA unpackUint16AVX512_tables<>+3056(SB)/8, $0x7fff7fff7fff7fff
+DATA unpackUint16AVX512_tables<>+3064(SB)/8, $0x7fff7fff7fff7fff
+DATA unpackUint16AVX512_tables<>+3072(SB)/8, $0x0706050403020100
+DATA unpackUint16AVX512_tables<>+3080(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint16AVX512_tables<>+3088(SB)/8, $0x1716151413121110
+DATA unpackUint16AVX512_tables<>+3096(SB)/8, $0x1f1e1d1c1b1a1918
+DATA unpackUint16AVX512_tables<>+3104(SB)/8, $0x2726252423222120
+DATA unpackUint16AVX512_tables<>+3112(SB)/8, $0x2f2e2d2c2b2a2928
+DATA unpackUint16AVX512_tables<>+3120(SB)/8, $0x3736353433323130
+DATA unpackUint16AVX512_tables<>+3128(SB)/8, $0x3f3e3d3c3b3a3938
+DATA unpackUint16AVX512_tables<>+3136(SB)/8, $0x3830282018100800
+DATA unpackUint16AVX512_tables<>+3144(SB)/8, $0x3830282018100800
+DATA unpackUint16AVX512_tables<>+3152(SB)/8, $0x3830282018100800
+DATA unpackUint16AVX512_tables<>+3160(SB)/8, $0x3830282018100800
+DATA unpackUint16AVX512_tables<>+3168(SB)/8, $0x3830282018100800
+DATA unpackUint16AVX512_tables<>+3176(SB)/8, $0x3830282018100800
+DATA unpackUint16AVX512_tables<>+3184(SB)/8, $0x3830282018100800
+DATA unpackUint16AVX512_tables<>+3192(SB)/8, $0x3830282018100800
+DATA unpackUint16AVX512_tables<>+3200(SB)/8, $0xffffffffffffffff
+DATA unpackUint16AVX512_tables<>+3208(SB)/8, $0xffffffffffffffff
+DATA unpackUint16AVX512_tables<>+3216(SB)/8, $0xffffffffffffffff
+DATA unpackUint16AVX512_tables<>+3224(SB)/8, $0xffffffffffffffff
+DATA unpackUint16AVX512_tables<>+3232(SB)/8, $0xffffffffffffffff
+DATA unpackUint16AVX512_tables<>+3240(SB)/8, $0xffffffffffffffff
+DATA unpackUint16AVX512_tables<>+3248(SB)/8, $0xffffffffffffffff
+DATA unpackUint16AVX512_tables<>+3256(SB)/8, $0xffffffffffffffff
+GLOBL unpackUint16AVX512_tables<>(SB), RODATA|NOPTR, $3264
+
+// func unpackUint32AVX512(dst *uint32, src *byte, blocks int, width int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, BMI2
+TEXT ·unpackUint32AVX512(SB), NOSPLIT, $0-32
+	MOVQ      dst+0(FP), AX
+	MOVQ      src+8(FP), CX
+	MOVQ      blocks+16(FP), DX
+	MOVQ      width+24(FP), BX
+	LEAQ      unpackUint32AVX512_tables<>+0(SB), SI
+	IMUL3Q    $0x000000c0, BX, DI
+	ADDQ      DI, SI
+	VMOVDQU64 (SI), Z0
+	VMOVDQU64 64(SI), Z1
+	VMOVDQU64 128(SI), Z2
+	SHLQ      $0x01, BX
+	MOVQ      $-1, SI
+	BZHIQ     BX, SI, SI
+	KMOVQ     SI, K1
+	TESTQ     DX, DX
+	JZ        loop_done
+
+loop:
+	VMOVDQU8.Z     (CX), K1, Z3
+	VPERMB         Z3, Z0, Z3
+	VPMULTISHIFTQB Z3, Z1, Z3
+	VPANDQ         Z2, Z3, Z3
+	VMOVDQU64      Z3, (AX)
+	ADDQ           BX, CX
+	ADDQ           $0x40, AX
+	DECQ           DX
+	JNZ            loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+DATA unpackUint32AVX512_tables<>+0(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+8(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+16(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+24(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+32(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+40(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+48(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+56(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+64(SB)/8, $0x1810080018100800
+DATA unpackUint32AVX512_tables<>+72(SB)/8, $0x1810080018100800
+DATA unpackUint32AVX512_tables<>+80(SB)/8, $0x1810080018100800
+DATA unpackUint32AVX512_tables<>+88(SB)/8, $0x1810080018100800
+DATA unpackUint32AVX512_tables<>+96(SB)/8, $0x1810080018100800
+DATA unpackUint32AVX512_tables<>+104(SB)/8, $0x1810080018100800
+DATA unpackUint32AVX512_tables<>+112(SB)/8, $0x1810080018100800
+DATA unpackUint32AVX512_tables<>+120(SB)/8, $0x1810080018100800
+DATA unpackUint32AVX512_tables<>+128(SB)/8, $0x0000000000000000
+DATA unpackUint32AVX512_tables<>+136(SB)/8, $0x0000000000000000
+DATA unpackUint32AVX512_tables<>+144(SB)/8, $0x0000000000000000
+DATA unpackUint32AVX512_tables<>+152(SB)/8, $0x0000000000000000
+DATA unpackUint32AVX512_tables<>+160(SB)/8, $0x0000000000000000
+DATA unpackUint32AVX512_tables<>+168(SB)/8, $0x0000000000000000
+DATA unpackUint32AVX512_tables<>+176(SB)/8, $0x0000000000000000
+DATA unpackUint32AVX512_tables<>+184(SB)/8, $0x0000000000000000
+DATA unpackUint32AVX512_tables<>+192(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+200(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+208(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+216(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+224(SB)/8, $0x0807060504030201
+DATA unpackUint32AVX512_tables<>+232(SB)/8, $0x0807060504030201
+DATA unpackUint32AVX512_tables<>+240(SB)/8, $0x0807060504030201
+DATA unpackUint32AVX512_tables<>+248(SB)/8, $0x0807060504030201
+DATA unpackUint32AVX512_tables<>+256(SB)/8, $0x1911090118100800
+DATA unpackUint32AVX512_tables<>+264(SB)/8, $0x1b130b031a120a02
+DATA unpackUint32AVX512_tables<>+272(SB)/8, $0x1d150d051c140c04
+DATA unpackUint32AVX512_tables<>+280(SB)/8, $0x1f170f071e160e06
+DATA unpackUint32AVX512_tables<>+288(SB)/8, $0x1911090118100800
+DATA unpackUint32AVX512_tables<>+296(SB)/8, $0x1b130b031a120a02
+DATA unpackUint32AVX512_tables<>+304(SB)/8, $0x1d150d051c140c04
+DATA unpackUint32AVX512_tables<>+312(SB)/8, $0x1f170f071e160e06
+DATA unpackUint32AVX512_tables<>+320(SB)/8, $0x0000000100000001
+DATA unpackUint32AVX512_tables<>+328(SB)/8, $0x0000000100000001
+DATA unpackUint32AVX512_tables<>+336(SB)/8, $0x0000000100000001
+DATA unpackUint32AVX512_tables<>+344(SB)/8, $0x0000000100000001
+DATA unpackUint32AVX512_tables<>+352(SB)/8, $0x0000000100000001
+DATA unpackUint32AVX512_tables<>+360(SB)/8, $0x0000000100000001
+DATA unpackUint32AVX512_tables<>+368(SB)/8, $0x0000000100000001
+DATA unpackUint32AVX512_tables<>+376(SB)/8, $0x0000000100000001
+DATA unpackUint32AVX512_tables<>+384(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+392(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+400(SB)/8, $0x0807060504030201
+DATA unpackUint32AVX512_tables<>+408(SB)/8, $0x0807060504030201
+DATA unpackUint32AVX512_tables<>+416(SB)/8, $0x0908070605040302
+DATA unpackUint32AVX512_tables<>+424(SB)/8, $0x0908070605040302
+DATA unpackUint32AVX512_tables<>+432(SB)/8, $0x0a09080706050403
+DATA unpackUint32AVX512_tables<>+440(SB)/8, $0x0a09080706050403
+DATA unpackUint32AVX512_tables<>+448(SB)/8, $0x1a120a0218100800
+DATA unpackUint32AVX512_tables<>+456(SB)/8, $0x1e160e061c140c04
+DATA unpackUint32AVX512_tables<>+464(SB)/8, $0x1a120a0218100800
+DATA unpackUint32AVX512_tables<>+472(SB)/8, $0x1e160e061c140c04
+DATA unpackUint32AVX512_tables<>+480(SB)/8, $0x1a120a0218100800
+DATA unpackUint32AVX512_tables<>+488(SB)/8, $0x1e160e061c140c04
+DATA unpackUint32AVX512_tables<>+496(SB)/8, $0x1a120a0218100800
+DATA unpackUint32AVX512_tables<>+504(SB)/8, $0x1e160e061c140c04
+DATA unpackUint32AVX512_tables<>+512(SB)/8, $0x0000000300000003
+DATA unpackUint32AVX512_tables<>+520(SB)/8, $0x0000000300000003
+DATA unpackUint32AVX512_tables<>+528(SB)/8, $0x0000000300000003
+DATA unpackUint32AVX512_tables<>+536(SB)/8, $0x0000000300000003
+DATA unpackUint32AVX512_tables<>+544(SB)/8, $0x0000000300000003
+DATA unpackUint32AVX512_tables<>+552(SB)/8, $0x0000000300000003
+DATA unpackUint32AVX512_tables<>+560(SB)/8, $0x0000000300000003
+DATA unpackUint32AVX512_tables<>+568(SB)/8, $0x0000000300000003
+DATA unpackUint32AVX512_tables<>+576(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+584(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+592(SB)/8, $0x0807060504030201
+DATA unpackUint32AVX512_tables<>+600(SB)/8, $0x0908070605040302
+DATA unpackUint32AVX512_tables<>+608(SB)/8, $0x0a09080706050403
+DATA unpackUint32AVX512_tables<>+616(SB)/8, $0x0a09080706050403
+DATA unpackUint32AVX512_tables<>+624(SB)/8, $0x0b0a090807060504
+DATA unpackUint32AVX512_tables<>+632(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint32AVX512_tables<>+640(SB)/8, $0x1b130b0318100800
+DATA unpackUint32AVX512_tables<>+648(SB)/8, $0x211911091e160e06
+DATA unpackUint32AVX512_tables<>+656(SB)/8, $0x1f170f071c140c04
+DATA unpackUint32AVX512_tables<>+664(SB)/8, $0x1d150d051a120a02
+DATA unpackUint32AVX512_tables<>+672(SB)/8, $0x1b130b0318100800
+DATA unpackUint32AVX512_tables<>+680(SB)/8, $0x211911091e160e06
+DATA unpackUint32AVX512_tables<>+688(SB)/8, $0x1f170f071c140c04
+DATA unpackUint32AVX512_tables<>+696(SB)/8, $0x1d150d051a120a02
+DATA unpackUint32AVX512_tables<>+704(SB)/8, $0x0000000700000007
+DATA unpackUint32AVX512_tables<>+712(SB)/8, $0x0000000700000007
+DATA unpackUint32AVX512_tables<>+720(SB)/8, $0x0000000700000007
+DATA unpackUint32AVX512_tables<>+728(SB)/8, $0x0000000700000007
+DATA unpackUint32AVX512_tables<>+736(SB)/8, $0x0000000700000007
+DATA unpackUint32AVX512_tables<>+744(SB)/8, $0x0000000700000007
+DATA unpackUint32AVX512_tables<>+752(SB)/8, $0x0000000700000007
+DATA unpackUint32AVX512_tables<>+760(SB)/8, $0x0000000700000007
+DATA unpackUint32AVX512_tables<>+768(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+776(SB)/8, $0x0807060504030201
+DATA unpackUint32AVX512_tables<>+784(SB)/8, $0x0908070605040302
+DATA unpackUint32AVX512_tables<>+792(SB)/8, $0x0a09080706050403
+DATA unpackUint32AVX512_tables<>+800(SB)/8, $0x0b0a090807060504
+DATA unpackUint32AVX512_tables<>+808(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint32AVX512_tables<>+816(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint32AVX512_tables<>+824(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint32AVX512_tables<>+832(SB)/8, $0x1c140c0418100800
+DATA unpackUint32AVX512_tables<>+840(SB)/8, $0x1c140c0418100800
+DATA unpackUint32AVX512_tables<>+848(SB)/8, $0x1c140c0418100800
+DATA unpackUint32AVX512_tables<>+856(SB)/8, $0x1c140c0418100800
+DATA unpackUint32AVX512_tables<>+864(SB)/8, $0x1c140c0418100800
+DATA unpackUint32AVX512_tables<>+872(SB)/8, $0x1c140c0418100800
+DATA unpackUint32AVX512_tables<>+880(SB)/8, $0x1c140c0418100800
+DATA unpackUint32AVX512_tables<>+888(SB)/8, $0x1c140c0418100800
+DATA unpackUint32AVX512_tables<>+896(SB)/8, $0x0000000f0000000f
+DATA unpackUint32AVX512_tables<>+904(SB)/8, $0x0000000f0000000f
+DATA unpackUint32AVX512_tables<>+912(SB)/8, $0x0000000f0000000f
+DATA unpackUint32AVX512_tables<>+920(SB)/8, $0x0000000f0000000f
+DATA unpackUint32AVX512_tables<>+928(SB)/8, $0x0000000f0000000f
+DATA unpackUint32AVX512_tables<>+936(SB)/8, $0x0000000f0000000f
+DATA unpackUint32AVX512_tables<>+944(SB)/8, $0x0000000f0000000f
+DATA unpackUint32AVX512_tables<>+952(SB)/8, $0x0000000f0000000f
+DATA unpackUint32AVX512_tables<>+960(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+968(SB)/8, $0x0807060504030201
+DATA unpackUint32AVX512_tables<>+976(SB)/8, $0x0908070605040302
+DATA unpackUint32AVX512_tables<>+984(SB)/8, $0x0a09080706050403
+DATA unpackUint32AVX512_tables<>+992(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint32AVX512_tables<>+1000(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint32AVX512_tables<>+1008(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint32AVX512_tables<>+1016(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint32AVX512_tables<>+1024(SB)/8, $0x1d150d0518100800
+DATA unpackUint32AVX512_tables<>+1032(SB)/8, $0x1f170f071a120a02
+DATA unpackUint32AVX512_tables<>+1040(SB)/8, $0x211911091c140c04
+DATA unpackUint32AVX512_tables<>+1048(SB)/8, $0x231b130b1e160e06
+DATA unpackUint32AVX512_tables<>+1056(SB)/8, $0x1d150d0518100800
+DATA unpackUint32AVX512_tables<>+1064(SB)/8, $0x1f170f071a120a02
+DATA unpackUint32AVX512_tables<>+1072(SB)/8, $0x211911091c140c04
+DATA unpackUint32AVX512_tables<>+1080(SB)/8, $0x231b130b1e160e06
+DATA unpackUint32AVX512_tables<>+1088(SB)/8, $0x0000001f0000001f
+DATA unpackUint32AVX512_tables<>+1096(SB)/8, $0x0000001f0000001f
+DATA unpackUint32AVX512_tables<>+1104(SB)/8, $0x0000001f0000001f
+DATA unpackUint32AVX512_tables<>+1112(SB)/8, $0x0000001f0000001f
+DATA unpackUint32AVX512_tables<>+1120(SB)/8, $0x0000001f0000001f
+DATA unpackUint32AVX512_tables<>+1128(SB)/8, $0x0000001f0000001f
+DATA unpackUint32AVX512_tables<>+1136(SB)/8, $0x0000001f0000001f
+DATA unpackUint32AVX512_tables<>+1144(SB)/8, $0x0000001f0000001f
+DATA unpackUint32AVX512_tables<>+1152(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+1160(SB)/8, $0x0807060504030201
+DATA unpackUint32AVX512_tables<>+1168(SB)/8, $0x0a09080706050403
+DATA unpackUint32AVX512_tables<>+1176(SB)/8, $0x0b0a090807060504
+DATA unpackUint32AVX512_tables<>+1184(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint32AVX512_tables<>+1192(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint32AVX512_tables<>+1200(SB)/8, $0x100f0e0d0c0b0a09
+DATA unpackUint32AVX512_tables<>+1208(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint32AVX512_tables<>+1216(SB)/8, $0x1e160e0618100800
+DATA unpackUint32AVX512_tables<>+1224(SB)/8, $0x221a120a1c140c04
+DATA unpackUint32AVX512_tables<>+1232(SB)/8, $0x1e160e0618100800
+DATA unpackUint32AVX512_tables<>+1240(SB)/8, $0x221a120a1c140c04
+DATA unpackUint32AVX512_tables<>+1248(SB)/8, $0x1e160e0618100800
+DATA unpackUint32AVX512_tables<>+1256(SB)/8, $0x221a120a1c140c04
+DATA unpackUint32AVX512_tables<>+1264(SB)/8, $0x1e160e0618100800
+DATA unpackUint32AVX512_tables<>+1272(SB)/8, $0x221a120a1c140c04
+DATA unpackUint32AVX512_tables<>+1280(SB)/8, $0x0000003f0000003f
+DATA unpackUint32AVX512_tables<>+1288(SB)/8, $0x0000003f0000003f
+DATA unpackUint32AVX512_tables<>+1296(SB)/8, $0x0000003f0000003f
+DATA unpackUint32AVX512_tables<>+1304(SB)/8, $0x0000003f0000003f
+DATA unpackUint32AVX512_tables<>+1312(SB)/8, $0x0000003f0000003f
+DATA unpackUint32AVX512_tables<>+1320(SB)/8, $0x0000003f0000003f
+DATA unpackUint32AVX512_tables<>+1328(SB)/8, $0x0000003f0000003f
+DATA unpackUint32AVX512_tables<>+1336(SB)/8, $0x0000003f0000003f
+DATA unpackUint32AVX512_tables<>+1344(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+1352(SB)/8, $0x0807060504030201
+DATA unpackUint32AVX512_tables<>+1360(SB)/8, $0x0a09080706050403
+DATA unpackUint32AVX512_tables<>+1368(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint32AVX512_tables<>+1376(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint32AVX512_tables<>+1384(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint32AVX512_tables<>+1392(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint32AVX512_tables<>+1400(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint32AVX512_tables<>+1408(SB)/8, $0x1f170f0718100800
+DATA unpackUint32AVX512_tables<>+1416(SB)/8, $0x251d150d1e160e06
+DATA unpackUint32AVX512_tables<>+1424(SB)/8, $0x231b130b1c140c04
+DATA unpackUint32AVX512_tables<>+1432(SB)/8, $0x211911091a120a02
+DATA unpackUint32AVX512_tables<>+1440(SB)/8, $0x1f170f0718100800
+DATA unpackUint32AVX512_tables<>+1448(SB)/8, $0x251d150d1e160e06
+DATA unpackUint32AVX512_tables<>+1456(SB)/8, $0x231b130b1c140c04
+DATA unpackUint32AVX512_tables<>+1464(SB)/8, $0x211911091a120a02
+DATA unpackUint32AVX512_tables<>+1472(SB)/8, $0x0000007f0000007f
+DATA unpackUint32AVX512_tables<>+1480(SB)/8, $0x0000007f0000007f
+DATA unpackUint32AVX512_tables<>+1488(SB)/8, $0x0000007f0000007f
+DATA unpackUint32AVX512_tables<>+1496(SB)/8, $0x0000007f0000007f
+DATA unpackUint32AVX512_tables<>+1504(SB)/8, $0x0000007f0000007f
+DATA unpackUint32AVX512_tables<>+1512(SB)/8, $0x0000007f0000007f
+DATA unpackUint32AVX512_tables<>+1520(SB)/8, $0x0000007f0000007f
+DATA unpackUint32AVX512_tables<>+1528(SB)/8, $0x0000007f0000007f
+DATA unpackUint32AVX512_tables<>+1536(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+1544(SB)/8, $0x0908070605040302
+DATA unpackUint32AVX512_tables<>+1552(SB)/8, $0x0b0a090807060504
+DATA unpackUint32AVX512_tables<>+1560(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint32AVX512_tables<>+1568(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint32AVX512_tables<>+1576(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint32AVX512_tables<>+1584(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint32AVX512_tables<>+1592(SB)/8, $0x1514131211100f0e
+DATA unpackUint32AVX512_tables<>+1600(SB)/8, $0x2018100818100800
+DATA unpackUint32AVX512_tables<>+1608(SB)/8, $0x2018100818100800
+DATA unpackUint32AVX512_tables<>+1616(SB)/8, $0x2018100818100800
+DATA unpackUint32AVX512_tables<>+1624(SB)/8, $0x2018100818100800
+DATA unpackUint32AVX512_tables<>+1632(SB)/8, $0x2018100818100800
+DATA unpackUint32AVX512_tables<>+1640(SB)/8, $0x2018100818100800
+DATA unpackUint32AVX512_tables<>+1648(SB)/8, $0x2018100818100800
+DATA unpackUint32AVX512_tables<>+1656(SB)/8, $0x2018100818100800
+DATA unpackUint32AVX512_tables<>+1664(SB)/8, $0x000000ff000000ff
+DATA unpackUint32AVX512_tables<>+1672(SB)/8, $0x000000ff000000ff
+DATA unpackUint32AVX512_tables<>+1680(SB)/8, $0x000000ff000000ff
+DATA unpackUint32AVX512_tables<>+1688(SB)/8, $0x000000ff000000ff
+DATA unpackUint32AVX512_tables<>+1696(SB)/8, $0x000000ff000000ff
+DATA unpackUint32AVX512_tables<>+1704(SB)/8, $0x000000ff000000ff
+DATA unpackUint32AVX512_tables<>+1712(SB)/8, $0x000000ff000000ff
+DATA unpackUint32AVX512_tables<>+1720(SB)/8, $0x000000ff000000ff
+DATA unpackUint32AVX512_tables<>+1728(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+1736(SB)/8, $0x0908070605040302
+DATA unpackUint32AVX512_tables<>+1744(SB)/8, $0x0b0a090807060504
+DATA unpackUint32AVX512_tables<>+1752(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint32AVX512_tables<>+1760(SB)/8, $0x100f0e0d0c0b0a09
+DATA unpackUint32AVX512_tables<>+1768(SB)/8, $0x1211100f0e0d0c0b
+DATA unpackUint32AVX512_tables<>+1776(SB)/8, $0x14131211100f0e0d
+DATA unpackUint32AVX512_tables<>+1784(SB)/8, $0x161514131211100f
+DATA unpackUint32AVX512_tables<>+1792(SB)/8, $0x2119110918100800
+DATA unpackUint32AVX512_tables<>+1800(SB)/8, $0x231b130b1a120a02
+DATA unpackUint32AVX512_tables<>+1808(SB)/8, $0x251d150d1c140c04
+DATA unpackUint32AVX512_tables<>+1816(SB)/8, $0x271f170f1e160e06
+DATA unpackUint32AVX512_tables<>+1824(SB)/8, $0x2119110918100800
+DATA unpackUint32AVX512_tables<>+1832(SB)/8, $0x231b130b1a120a02
+DATA unpackUint32AVX512_tables<>+1840(SB)/8, $0x251d150d1c140c04
+DATA unpackUint32AVX512_tables<>+1848(SB)/8, $0x271f170f1e160e06
+DATA unpackUint32AVX512_tables<>+1856(SB)/8, $0x000001ff000001ff
+DATA unpackUint32AVX512_tables<>+1864(SB)/8, $0x000001ff000001ff
+DATA unpackUint32AVX512_tables<>+1872(SB)/8, $0x000001ff000001ff
+DATA unpackUint32AVX512_tables<>+1880(SB)/8, $0x000001ff000001ff
+DATA unpackUint32AVX512_tables<>+1888(SB)/8, $0x000001ff000001ff
+DATA unpackUint32AVX512_tables<>+1896(SB)/8, $0x000001ff000001ff
+DATA unpackUint32AVX512_tables<>+1904(SB)/8, $0x000001ff000001ff
+DATA unpackUint32AVX512_tables<>+1912(SB)/8, $0x000001ff000001ff
+DATA unpackUint32AVX512_tables<>+1920(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+1928(SB)/8, $0x0908070605040302
+DATA unpackUint32AVX512_tables<>+1936(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint32AVX512_tables<>+1944(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint32AVX512_tables<>+1952(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint32AVX512_tables<>+1960(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint32AVX512_tables<>+1968(SB)/8, $0x161514131211100f
+DATA unpackUint32AVX512_tables<>+1976(SB)/8, $0x1817161514131211
+DATA unpackUint32AVX512_tables<>+1984(SB)/8, $0x221a120a18100800
+DATA unpackUint32AVX512_tables<>+1992(SB)/8, $0x261e160e1c140c04
+DATA unpackUint32AVX512_tables<>+2000(SB)/8, $0x221a120a18100800
+DATA unpackUint32AVX512_tables<>+2008(SB)/8, $0x261e160e1c140c04
+DATA unpackUint32AVX512_tables<>+2016(SB)/8, $0x221a120a18100800
+DATA unpackUint32AVX512_tables<>+2024(SB)/8, $0x261e160e1c140c04
+DATA unpackUint32AVX512_tables<>+2032(SB)/8, $0x221a120a18100800
+DATA unpackUint32AVX512_tables<>+2040(SB)/8, $0x261e160e1c140c04
+DATA unpackUint32AVX512_tables<>+2048(SB)/8, $0x000003ff000003ff
+DATA unpackUint32AVX512_tables<>+2056(SB)/8, $0x000003ff000003ff
+DATA unpackUint32AVX512_tables<>+2064(SB)/8, $0x000003ff000003ff
+DATA unpackUint32AVX512_tables<>+2072(SB)/8, $0x000003ff000003ff
+DATA unpackUint32AVX512_tables<>+2080(SB)/8, $0x000003ff000003ff
+DATA unpackUint32AVX512_tables<>+2088(SB)/8, $0x000003ff000003ff
+DATA unpackUint32AVX512_tables<>+2096(SB)/8, $0x000003ff000003ff
+DATA unpackUint32AVX512_tables<>+2104(SB)/8, $0x000003ff000003ff
+DATA unpackUint32AVX512_tables<>+2112(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+2120(SB)/8, $0x0908070605040302
+DATA unpackUint32AVX512_tables<>+2128(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint32AVX512_tables<>+2136(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint32AVX512_tables<>+2144(SB)/8, $0x1211100f0e0d0c0b
+DATA unpackUint32AVX512_tables<>+2152(SB)/8, $0x14131211100f0e0d
+DATA unpackUint32AVX512_tables<>+2160(SB)/8, $0x1716151413121110
+DATA unpackUint32AVX512_tables<>+2168(SB)/8, $0x1a19181716151413
+DATA unpackUint32AVX512_tables<>+2176(SB)/8, $0x231b130b18100800
+DATA unpackUint32AVX512_tables<>+2184(SB)/8, $0x292119111e160e06
+DATA unpackUint32AVX512_tables<>+2192(SB)/8, $0x271f170f1c140c04
+DATA unpackUint32AVX512_tables<>+2200(SB)/8, $0x251d150d1a120a02
+DATA unpackUint32AVX512_tables<>+2208(SB)/8, $0x231b130b18100800
+DATA unpackUint32AVX512_tables<>+2216(SB)/8, $0x292119111e160e06
+DATA unpackUint32AVX512_tables<>+2224(SB)/8, $0x271f170f1c140c04
+DATA unpackUint32AVX512_tables<>+2232(SB)/8, $0x251d150d1a120a02
+DATA unpackUint32AVX512_tables<>+2240(SB)/8, $0x000007ff000007ff
+DATA unpackUint32AVX512_tables<>+2248(SB)/8, $0x000007ff000007ff
+DATA unpackUint32AVX512_tables<>+2256(SB)/8, $0x000007ff000007ff
+DATA unpackUint32AVX512_tables<>+2264(SB)/8, $0x000007ff000007ff
+DATA unpackUint32AVX512_tables<>+2272(SB)/8, $0x000007ff000007ff
+DATA unpackUint32AVX512_tables<>+2280(SB)/8, $0x000007ff000007ff
+DATA unpackUint32AVX512_tables<>+2288(SB)/8, $0x000007ff000007ff
+DATA unpackUint32AVX512_tables<>+2296(SB)/8, $0x000007ff000007ff
+DATA unpackUint32AVX512_tables<>+2304(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+2312(SB)/8, $0x0a09080706050403
+DATA unpackUint32AVX512_tables<>+2320(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint32AVX512_tables<>+2328(SB)/8, $0x100f0e0d0c0b0a09
+DATA unpackUint32AVX512_tables<>+2336(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint32AVX512_tables<>+2344(SB)/8, $0x161514131211100f
+DATA unpackUint32AVX512_tables<>+2352(SB)/8, $0x1918171615141312
+DATA unpackUint32AVX512_tables<>+2360(SB)/8, $0x1c1b1a1918171615
+DATA unpackUint32AVX512_tables<>+2368(SB)/8, $0x241c140c18100800
+DATA unpackUint32AVX512_tables<>+2376(SB)/8, $0x241c140c18100800
+DATA unpackUint32AVX512_tables<>+2384(SB)/8, $0x241c140c18100800
+DATA unpackUint32AVX512_tables<>+2392(SB)/8, $0x241c140c18100800
+DATA unpackUint32AVX512_tables<>+2400(SB)/8, $0x241c140c18100800
+DATA unpackUint32AVX512_tables<>+2408(SB)/8, $0x241c140c18100800
+DATA unpackUint32AVX512_tables<>+2416(SB)/8, $0x241c140c18100800
+DATA unpackUint32AVX512_tables<>+2424(SB)/8, $0x241c140c18100800
+DATA unpackUint32AVX512_tables<>+2432(SB)/8, $0x00000fff00000fff
+DATA unpackUint32AVX512_tables<>+2440(SB)/8, $0x00000fff00000fff
+DATA unpackUint32AVX512_tables<>+2448(SB)/8, $0x00000fff00000fff
+DATA unpackUint32AVX512_tables<>+2456(SB)/8, $0x00000fff00000fff
+DATA unpackUint32AVX512_tables<>+2464(SB)/8, $0x00000fff00000fff
+DATA unpackUint32AVX512_tables<>+2472(SB)/8, $0x00000fff00000fff
+DATA unpackUint32AVX512_tables<>+2480(SB)/8, $0x00000fff00000fff
+DATA unpackUint32AVX512_tables<>+2488(SB)/8, $0x00000fff00000fff
+DATA unpackUint32AVX512_tables<>+2496(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+2504(SB)/8, $0x0a09080706050403
+DATA unpackUint32AVX512_tables<>+2512(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint32AVX512_tables<>+2520(SB)/8, $0x100f0e0d0c0b0a09
+DATA unpackUint32AVX512_tables<>+2528(SB)/8, $0x14131211100f0e0d
+DATA unpackUint32AVX512_tables<>+2536(SB)/8, $0x1716151413121110
+DATA unpackUint32AVX512_tables<>+2544(SB)/8, $0x1a19181716151413
+DATA unpackUint32AVX512_tables<>+2552(SB)/8, $0x1d1c1b1a19181716
+DATA unpackUint32AVX512_tables<>+2560(SB)/8, $0x251d150d18100800
+DATA unpackUint32AVX512_tables<>+2568(SB)/8, $0x271f170f1a120a02
+DATA unpackUint32AVX512_tables<>+2576(SB)/8, $0x292119111c140c04
+DATA unpackUint32AVX512_tables<>+2584(SB)/8, $0x2b231b131e160e06
+DATA unpackUint32AVX512_tables<>+2592(SB)/8, $0x251d150d18100800
+DATA unpackUint32AVX512_tables<>+2600(SB)/8, $0x271f170f1a120a02
+DATA unpackUint32AVX512_tables<>+2608(SB)/8, $0x292119111c140c04
+DATA unpackUint32AVX512_tables<>+2616(SB)/8, $0x2b231b131e160e06
+DATA unpackUint32AVX512_tables<>+2624(SB)/8, $0x00001fff00001fff
+DATA unpackUint32AVX512_tables<>+2632(SB)/8, $0x00001fff00001fff
+DATA unpackUint32AVX512_tables<>+2640(SB)/8, $0x00001fff00001fff
+DATA unpackUint32AVX512_tables<>+2648(SB)/8, $0x00001fff00001fff
+DATA unpackUint32AVX512_tables<>+2656(SB)/8, $0x00001fff00001fff
+DATA unpackUint32AVX512_tables<>+2664(SB)/8, $0x00001fff00001fff
+DATA unpackUint32AVX512_tables<>+2672(SB)/8, $0x00001fff00001fff
+DATA unpackUint32AVX512_tables<>+2680(SB)/8, $0x00001fff00001fff
+DATA unpackUint32AVX512_tables<>+2688(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+2696(SB)/8, $0x0a09080706050403
+DATA unpackUint32AVX512_tables<>+2704(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint32AVX512_tables<>+2712(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint32AVX512_tables<>+2720(SB)/8, $0x1514131211100f0e
+DATA unpackUint32AVX512_tables<>+2728(SB)/8, $0x1817161514131211
+DATA unpackUint32AVX512_tables<>+2736(SB)/8, $0x1c1b1a1918171615
+DATA unpackUint32AVX512_tables<>+2744(SB)/8, $0x1f1e1d1c1b1a1918
+DATA unpackUint32AVX512_tables<>+2752(SB)/8, $0x261e160e18100800
+DATA unpackUint32AVX512_tables<>+2760(SB)/8, $0x2a221a121c140c04
+DATA unpackUint32AVX512_tables<>+2768(SB)/8, $0x261e160e18100800
+DATA unpackUint32AVX512_tables<>+2776(SB)/8, $0x2a221a121c140c04
+DATA unpackUint32AVX512_tables<>+2784(SB)/8, $0x261e160e18100800
+DATA unpackUint32AVX512_tables<>+2792(SB)/8, $0x2a221a121c140c04
+DATA unpackUint32AVX512_tables<>+2800(SB)/8, $0x261e160e18100800
+DATA unpackUint32AVX512_tables<>+2808(SB)/8, $0x2a221a121c140c04
+DATA unpackUint32AVX512_tables<>+2816(SB)/8, $0x00003fff00003fff
+DATA unpackUint32AVX512_tables<>+2824(SB)/8, $0x00003fff00003fff
+DATA unpackUint32AVX512_tables<>+2832(SB)/8, $0x00003fff00003fff
+DATA unpackUint32AVX512_tables<>+2840(SB)/8, $0x00003fff00003fff
+DATA unpackUint32AVX512_tables<>+2848(SB)/8, $0x00003fff00003fff
+DATA unpackUint32AVX512_tables<>+2856(SB)/8, $0x00003fff00003fff
+DATA unpackUint32AVX512_tables<>+2864(SB)/8, $0x00003fff00003fff
+DATA unpackUint32AVX512_tables<>+2872(SB)/8, $0x00003fff00003fff
+DATA unpackUint32AVX512_tables<>+2880(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+2888(SB)/8, $0x0a09080706050403
+DATA unpackUint32AVX512_tables<>+2896(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint32AVX512_tables<>+2904(SB)/8, $0x1211100f0e0d0c0b
+DATA unpackUint32AVX512_tables<>+2912(SB)/8, $0x161514131211100f
+DATA unpackUint32AVX512_tables<>+2920(SB)/8, $0x1918171615141312
+DATA unpackUint32AVX512_tables<>+2928(SB)/8, $0x1d1c1b1a19181716
+DATA unpackUint32AVX512_tables<>+2936(SB)/8, $0x21201f1e1d1c1b1a
+DATA unpackUint32AVX512_tables<>+2944(SB)/8, $0x271f170f18100800
+DATA unpackUint32AVX512_tables<>+2952(SB)/8, $0x2d251d151e160e06
+DATA unpackUint32AVX512_tables<>+2960(SB)/8, $0x2b231b131c140c04
+DATA unpackUint32AVX512_tables<>+2968(SB)/8, $0x292119111a120a02
+DATA unpackUint32AVX512_tables<>+2976(SB)/8, $0x271f170f18100800
+DATA unpackUint32AVX512_tables<>+2984(SB)/8, $0x2d251d151e160e06
+DATA unpackUint32AVX512_tables<>+2992(SB)/8, $0x2b231b131c140c04
+DATA unpackUint32AVX512_tables<>+3000(SB)/8, $0x292119111a120a02
+DATA unpackUint32AVX512_tables<>+3008(SB)/8, $0x00007fff00007fff
+DATA unpackUint32AVX512_tables<>+3016(SB)/8, $0x00007fff00007fff
+DATA unpackUint32AVX512_tables<>+3024(SB)/8, $0x00007fff00007fff
+DATA unpackUint32AVX512_tables<>+3032(SB)/8, $0x00007fff00007fff
+DATA unpackUint32AVX512_tables<>+3040(SB)/8, $0x00007fff00007fff
+DATA unpackUint32AVX512_tables<>+3048(SB)/8, $0x00007fff00007fff
+DATA unpackUint32AVX512_tables<>+3056(SB)/8, $0x00007fff00007fff
+DATA unpackUint32AVX512_tables<>+3064(SB)/8, $0x00007fff00007fff
+DATA unpackUint32AVX512_tables<>+3072(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+3080(SB)/8, $0x0b0a090807060504
+DATA unpackUint32AVX512_tables<>+3088(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint32AVX512_tables<>+3096(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint32AVX512_tables<>+3104(SB)/8, $0x1716151413121110
+DATA unpackUint32AVX512_tables<>+3112(SB)/8, $0x1b1a191817161514
+DATA unpackUint32AVX512_tables<>+3120(SB)/8, $0x1f1e1d1c1b1a1918
+DATA unpackUint32AVX512_tables<>+3128(SB)/8, $0x232221201f1e1d1c
+DATA unpackUint32AVX512_tables<>+3136(SB)/8, $0x2820181018100800
+DATA unpackUint32AVX512_tables<>+3144(SB)/8, $0x2820181018100800
+DATA unpackUint32AVX512_tables<>+3152(SB)/8, $0x2820181018100800
+DATA unpackUint32AVX512_tables<>+3160(SB)/8, $0x2820181018100800
+DATA unpackUint32AVX512_tables<>+3168(SB)/8, $0x2820181018100800
+DATA unpackUint32AVX512_tables<>+3176(SB)/8, $0x2820181018100800
+DATA unpackUint32AVX512_tables<>+3184(SB)/8, $0x2820181018100800
+DATA unpackUint32AVX512_tables<>+3192(SB)/8, $0x2820181018100800
+DATA unpackUint32AVX512_tables<>+3200(SB)/8, $0x0000ffff0000ffff
+DATA unpackUint32AVX512_tables<>+3208(SB)/8, $0x0000ffff0000ffff
+DATA unpackUint32AVX512_tables<>+3216(SB)/8, $0x0000ffff0000ffff
+DATA unpackUint32AVX512_tables<>+3224(SB)/8, $0x0000ffff0000ffff
+DATA unpackUint32AVX512_tables<>+3232(SB)/8, $0x0000ffff0000ffff
+DATA unpackUint32AVX512_tables<>+3240(SB)/8, $0x0000ffff0000ffff
+DATA unpackUint32AVX512_tables<>+3248(SB)/8, $0x0000ffff0000ffff
+DATA unpackUint32AVX512_tables<>+3256(SB)/8, $0x0000ffff0000ffff
+DATA unpackUint32AVX512_tables<>+3264(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+3272(SB)/8, $0x0b0a090807060504
+DATA unpackUint32AVX512_tables<>+3280(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint32AVX512_tables<>+3288(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint32AVX512_tables<>+3296(SB)/8, $0x1817161514131211
+DATA unpackUint32AVX512_tables<>+3304(SB)/8, $0x1c1b1a1918171615
+DATA unpackUint32AVX512_tables<>+3312(SB)/8, $0x201f1e1d1c1b1a19
+DATA unpackUint32AVX512_tables<>+3320(SB)/8, $0x24232221201f1e1d
+DATA unpackUint32AVX512_tables<>+3328(SB)/8, $0x2921191118100800
+DATA unpackUint32AVX512_tables<>+3336(SB)/8, $0x2b231b131a120a02
+DATA unpackUint32AVX512_tables<>+3344(SB)/8, $0x2d251d151c140c04
+DATA unpackUint32AVX512_tables<>+3352(SB)/8, $0x2f271f171e160e06
+DATA unpackUint32AVX512_tables<>+3360(SB)/8, $0x2921191118100800
+DATA unpackUint32AVX512_tables<>+3368(SB)/8, $0x2b231b131a120a02
+DATA unpackUint32AVX512_tables<>+3376(SB)/8, $0x2d251d151c140c04
+DATA unpackUint32AVX512_tables<>+3384(SB)/8, $0x2f271f171e160e06
+DATA unpackUint32AVX512_tables<>+3392(SB)/8, $0x0001ffff0001ffff
+DATA unpackUint32AVX512_tables<>+3400(SB)/8, $0x0001ffff0001ffff
+DATA unpackUint32AVX512_tables<>+3408(SB)/8, $0x0001ffff0001ffff
+DATA unpackUint32AVX512_tables<>+3416(SB)/8, $0x0001ffff0001ffff
+DATA unpackUint32AVX512_tables<>+3424(SB)/8, $0x0001ffff0001ffff
+DATA unpackUint32AVX512_tables<>+3432(SB)/8, $0x0001ffff0001ffff
+DATA unpackUint32AVX512_tables<>+3440(SB)/8, $0x0001ffff0001ffff
+DATA unpackUint32AVX512_tables<>+3448(SB)/8, $0x0001ffff0001ffff
+DATA unpackUint32AVX512_tables<>+3456(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+3464(SB)/8, $0x0b0a090807060504
+DATA unpackUint32AVX512_tables<>+3472(SB)/8, $0x100f0e0d0c0b0a09
+DATA unpackUint32AVX512_tables<>+3480(SB)/8, $0x14131211100f0e0d
+DATA unpackUint32AVX512_tables<>+3488(SB)/8, $0x1918171615141312
+DATA unpackUint32AVX512_tables<>+3496(SB)/8, $0x1d1c1b1a19181716
+DATA unpackUint32AVX512_tables<>+3504(SB)/8, $0x2221201f1e1d1c1b
+DATA unpackUint32AVX512_tables<>+3512(SB)/8, $0x262524232221201f
+DATA unpackUint32AVX512_tables<>+3520(SB)/8, $0x2a221a1218100800
+DATA unpackUint32AVX512_tables<>+3528(SB)/8, $0x2e261e161c140c04
+DATA unpackUint32AVX512_tables<>+3536(SB)/8, $0x2a221a1218100800
+DATA unpackUint32AVX512_tables<>+3544(SB)/8, $0x2e261e161c140c04
+DATA unpackUint32AVX512_tables<>+3552(SB)/8, $0x2a221a1218100800
+DATA unpackUint32AVX512_tables<>+3560(SB)/8, $0x2e261e161c140c04
+DATA unpackUint32AVX512_tables<>+3568(SB)/8, $0x2a221a1218100800
+DATA unpackUint32AVX512_tables<>+3576(SB)/8, $0x2e261e161c140c04
+DATA unpackUint32AVX512_tables<>+3584(SB)/8, $0x0003ffff0003ffff
+DATA unpackUint32AVX512_tables<>+3592(SB)/8, $0x0003ffff0003ffff
+DATA unpackUint32AVX512_tables<>+3600(SB)/8, $0x0003ffff0003ffff
+DATA unpackUint32AVX512_tables<>+3608(SB)/8, $0x0003ffff0003ffff
+DATA unpackUint32AVX512_tables<>+3616(SB)/8, $0x0003ffff0003ffff
+DATA unpackUint32AVX512_tables<>+3624(SB)/8, $0x0003ffff0003ffff
+DATA unpackUint32AVX512_tables<>+3632(SB)/8, $0x0003ffff0003ffff
+DATA unpackUint32AVX512_tables<>+3640(SB)/8, $0x0003ffff0003ffff
+DATA unpackUint32AVX512_tables<>+3648(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+3656(SB)/8, $0x0b0a090807060504
+DATA unpackUint32AVX512_tables<>+3664(SB)/8, $0x100f0e0d0c0b0a09
+DATA unpackUint32AVX512_tables<>+3672(SB)/8, $0x1514131211100f0e
+DATA unpackUint32AVX512_tables<>+3680(SB)/8, $0x1a19181716151413
+DATA unpackUint32AVX512_tables<>+3688(SB)/8, $0x1e1d1c1b1a191817
+DATA unpackUint32AVX512_tables<>+3696(SB)/8, $0x232221201f1e1d1c
+DATA unpackUint32AVX512_tables<>+3704(SB)/8, $0x2827262524232221
+DATA unpackUint32AVX512_tables<>+3712(SB)/8, $0x2b231b1318100800
+DATA unpackUint32AVX512_tables<>+3720(SB)/8, $0x312921191e160e06
+DATA unpackUint32AVX512_tables<>+3728(SB)/8, $0x2f271f171c140c04
+DATA unpackUint32AVX512_tables<>+3736(SB)/8, $0x2d251d151a120a02
+DATA unpackUint32AVX512_tables<>+3744(SB)/8, $0x2b231b1318100800
+DATA unpackUint32AVX512_tables<>+3752(SB)/8, $0x312921191e160e06
+DATA unpackUint32AVX512_tables<>+3760(SB)/8, $0x2f271f171c140c04
+DATA unpackUint32AVX512_tables<>+3768(SB)/8, $0x2d251d151a120a02
+DATA unpackUint32AVX512_tables<>+3776(SB)/8, $0x0007ffff0007ffff
+DATA unpackUint32AVX512_tables<>+3784(SB)/8, $0x0007ffff0007ffff
+DATA unpackUint32AVX512_tables<>+3792(SB)/8, $0x0007ffff0007ffff
+DATA unpackUint32AVX512_tables<>+3800(SB)/8, $0x0007ffff0007ffff
+DATA unpackUint32AVX512_tables<>+3808(SB)/8, $0x0007ffff0007ffff
+DATA unpackUint32AVX512_tables<>+3816(SB)/8, $0x0007ffff0007ffff
+DATA unpackUint32AVX512_tables<>+3824(SB)/8, $0x0007ffff0007ffff
+DATA unpackUint32AVX512_tables<>+3832(SB)/8, $0x0007ffff0007ffff
+DATA unpackUint32AVX512_tables<>+3840(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+3848(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint32AVX512_tables<>+3856(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint32AVX512_tables<>+3864(SB)/8, $0x161514131211100f
+DATA unpackUint32AVX512_tables<>+3872(SB)/8, $0x1b1a191817161514
+DATA unpackUint32AVX512_tables<>+3880(SB)/8, $0x201f1e1d1c1b1a19
+DATA unpackUint32AVX512_tables<>+3888(SB)/8, $0x2524232221201f1e
+DATA unpackUint32AVX512_tables<>+3896(SB)/8, $0x2a29282726252423
+DATA unpackUint32AVX512_tables<>+3904(SB)/8, $0x2c241c1418100800
+DATA unpackUint32AVX512_tables<>+3912(SB)/8, $0x2c241c1418100800
+DATA unpackUint32AVX512_tables<>+3920(SB)/8, $0x2c241c1418100800
+DATA unpackUint32AVX512_tables<>+3928(SB)/8, $0x2c241c1418100800
+DATA unpackUint32AVX512_tables<>+3936(SB)/8, $0x2c241c1418100800
+DATA unpackUint32AVX512_tables<>+3944(SB)/8, $0x2c241c1418100800
+DATA unpackUint32AVX512_tables<>+3952(SB)/8, $0x2c241c1418100800
+DATA unpackUint32AVX512_tables<>+3960(SB)/8, $0x2c241c1418100800
+DATA unpackUint32AVX512_tables<>+3968(SB)/8, $0x000fffff000fffff
+DATA unpackUint32AVX512_tables<>+3976(SB)/8, $0x000fffff000fffff
+DATA unpackUint32AVX512_tables<>+3984(SB)/8, $0x000fffff000fffff
+DATA unpackUint32AVX512_tables<>+3992(SB)/8, $0x000fffff000fffff
+DATA unpackUint32AVX512_tables<>+4000(SB)/8, $0x000fffff000fffff
+DATA unpackUint32AVX512_tables<>+4008(SB)/8, $0x000fffff000fffff
+DATA unpackUint32AVX512_tables<>+4016(SB)/8, $0x000fffff000fffff
+DATA unpackUint32AVX512_tables<>+4024(SB)/8, $0x000fffff000fffff
+DATA unpackUint32AVX512_tables<>+4032(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+4040(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint32AVX512_tables<>+4048(SB)/8, $0x11100f0e0d0c0b0a
+DATA unpackUint32AVX512_tables<>+4056(SB)/8, $0x161514131211100f
+DATA unpackUint32AVX512_tables<>+4064(SB)/8, $0x1c1b1a1918171615
+DATA unpackUint32AVX512_tables<>+4072(SB)/8, $0x21201f1e1d1c1b1a
+DATA unpackUint32AVX512_tables<>+4080(SB)/8, $0x262524232221201f
+DATA unpackUint32AVX512_tables<>+4088(SB)/8, $0x2b2a292827262524
+DATA unpackUint32AVX512_tables<>+4096(SB)/8, $0x2d251d1518100800
+DATA unpackUint32AVX512_tables<>+4104(SB)/8, $0x2f271f171a120a02
+DATA unpackUint32AVX512_tables<>+4112(SB)/8, $0x312921191c140c04
+DATA unpackUint32AVX512_tables<>+4120(SB)/8, $0x332b231b1e160e06
+DATA unpackUint32AVX512_tables<>+4128(SB)/8, $0x2d251d1518100800
+DATA unpackUint32AVX512_tables<>+4136(SB)/8, $0x2f271f171a120a02
+DATA unpackUint32AVX512_tables<>+4144(SB)/8, $0x312921191c140c04
+DATA unpackUint32AVX512_tables<>+4152(SB)/8, $0x332b231b1e160e06
+DATA unpackUint32AVX512_tables<>+4160(SB)/8, $0x001fffff001fffff
+DATA unpackUint32AVX512_tables<>+4168(SB)/8, $0x001fffff001fffff
+DATA unpackUint32AVX512_tables<>+4176(SB)/8, $0x001fffff001fffff
+DATA unpackUint32AVX512_tables<>+4184(SB)/8, $0x001fffff001fffff
+DATA unpackUint32AVX512_tables<>+4192(SB)/8, $0x001fffff001fffff
+DATA unpackUint32AVX512_tables<>+4200(SB)/8, $0x001fffff001fffff
+DATA unpackUint32AVX512_tables<>+4208(SB)/8, $0x001fffff001fffff
+DATA unpackUint32AVX512_tables<>+4216(SB)/8, $0x001fffff001fffff
+DATA unpackUint32AVX512_tables<>+4224(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+4232(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint32AVX512_tables<>+4240(SB)/8, $0x1211100f0e0d0c0b
+DATA unpackUint32AVX512_tables<>+4248(SB)/8, $0x1716151413121110
+DATA unpackUint32AVX512_tables<>+4256(SB)/8, $0x1d1c1b1a19181716
+DATA unpackUint32AVX512_tables<>+4264(SB)/8, $0x2221201f1e1d1c1b
+DATA unpackUint32AVX512_tables<>+4272(SB)/8, $0x2827262524232221
+DATA unpackUint32AVX512_tables<>+4280(SB)/8, $0x2d2c2b2a29282726
+DATA unpackUint32AVX512_tables<>+4288(SB)/8, $0x2e261e1618100800
+DATA unpackUint32AVX512_tables<>+4296(SB)/8, $0x322a221a1c140c04
+DATA unpackUint32AVX512_tables<>+4304(SB)/8, $0x2e261e1618100800
+DATA unpackUint32AVX512_tables<>+4312(SB)/8, $0x322a221a1c140c04
+DATA unpackUint32AVX512_tables<>+4320(SB)/8, $0x2e261e1618100800
+DATA unpackUint32AVX512_tables<>+4328(SB)/8, $0x322a221a1c140c04
+DATA unpackUint32AVX512_tables<>+4336(SB)/8, $0x2e261e1618100800
+DATA unpackUint32AVX512_tables<>+4344(SB)/8, $0x322a221a1c140c04
+DATA unpackUint32AVX512_tables<>+4352(SB)/8, $0x003fffff003fffff
+DATA unpackUint32AVX512_tables<>+4360(SB)/8, $0x003fffff003fffff
+DATA unpackUint32AVX512_tables<>+4368(SB)/8, $0x003fffff003fffff
+DATA unpackUint32AVX512_tables<>+4376(SB)/8, $0x003fffff003fffff
+DATA unpackUint32AVX512_tables<>+4384(SB)/8, $0x003fffff003fffff
+DATA unpackUint32AVX512_tables<>+4392(SB)/8, $0x003fffff003fffff
+DATA unpackUint32AVX512_tables<>+4400(SB)/8, $0x003fffff003fffff
+DATA unpackUint32AVX512_tables<>+4408(SB)/8, $0x003fffff003fffff
+DATA unpackUint32AVX512_tables<>+4416(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+4424(SB)/8, $0x0c0b0a0908070605
+DATA unpackUint32AVX512_tables<>+4432(SB)/8, $0x1211100f0e0d0c0b
+DATA unpackUint32AVX512_tables<>+4440(SB)/8, $0x1817161514131211
+DATA unpackUint32AVX512_tables<>+4448(SB)/8, $0x1e1d1c1b1a191817
+DATA unpackUint32AVX512_tables<>+4456(SB)/8, $0x232221201f1e1d1c
+DATA unpackUint32AVX512_tables<>+4464(SB)/8, $0x2928272625242322
+DATA unpackUint32AVX512_tables<>+4472(SB)/8, $0x2f2e2d2c2b2a2928
+DATA unpackUint32AVX512_tables<>+4480(SB)/8, $0x2f271f1718100800
+DATA unpackUint32AVX512_tables<>+4488(SB)/8, $0x352d251d1e160e06
+DATA unpackUint32AVX512_tables<>+4496(SB)/8, $0x332b231b1c140c04
+DATA unpackUint32AVX512_tables<>+4504(SB)/8, $0x312921191a120a02
+DATA unpackUint32AVX512_tables<>+4512(SB)/8, $0x2f271f1718100800
+DATA unpackUint32AVX512_tables<>+4520(SB)/8, $0x352d251d1e160e06
+DATA unpackUint32AVX512_tables<>+4528(SB)/8, $0x332b231b1c140c04
+DATA unpackUint32AVX512_tables<>+4536(SB)/8, $0x312921191a120a02
+DATA unpackUint32AVX512_tables<>+4544(SB)/8, $0x007fffff007fffff
+DATA unpackUint32AVX512_tables<>+4552(SB)/8, $0x007fffff007fffff
+DATA unpackUint32AVX512_tables<>+4560(SB)/8, $0x007fffff007fffff
+DATA unpackUint32AVX512_tables<>+4568(SB)/8, $0x007fffff007fffff
+DATA unpackUint32AVX512_tables<>+4576(SB)/8, $0x007fffff007fffff
+DATA unpackUint32AVX512_tables<>+4584(SB)/8, $0x007fffff007fffff
+DATA unpackUint32AVX512_tables<>+4592(SB)/8, $0x007fffff007fffff
+DATA unpackUint32AVX512_tables<>+4600(SB)/8, $0x007fffff007fffff
+DATA unpackUint32AVX512_tables<>+4608(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+4616(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint32AVX512_tables<>+4624(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint32AVX512_tables<>+4632(SB)/8, $0x1918171615141312
+DATA unpackUint32AVX512_tables<>+4640(SB)/8, $0x1f1e1d1c1b1a1918
+DATA unpackUint32AVX512_tables<>+4648(SB)/8, $0x2524232221201f1e
+DATA unpackUint32AVX512_tables<>+4656(SB)/8, $0x2b2a292827262524
+DATA unpackUint32AVX512_tables<>+4664(SB)/8, $0x31302f2e2d2c2b2a
+DATA unpackUint32AVX512_tables<>+4672(SB)/8, $0x3028201818100800
+DATA unpackUint32AVX512_tables<>+4680(SB)/8, $0x3028201818100800
+DATA unpackUint32AVX512_tables<>+4688(SB)/8, $0x3028201818100800
+DATA unpackUint32AVX512_tables<>+4696(SB)/8, $0x3028201818100800
+DATA unpackUint32AVX512_tables<>+4704(SB)/8, $0x3028201818100800
+DATA unpackUint32AVX512_tables<>+4712(SB)/8, $0x3028201818100800
+DATA unpackUint32AVX512_tables<>+4720(SB)/8, $0x3028201818100800
+DATA unpackUint32AVX512_tables<>+4728(SB)/8, $0x3028201818100800
+DATA unpackUint32AVX512_tables<>+4736(SB)/8, $0x00ffffff00ffffff
+DATA unpackUint32AVX512_tables<>+4744(SB)/8, $0x00ffffff00ffffff
+DATA unpackUint32AVX512_tables<>+4752(SB)/8, $0x00ffffff00ffffff
+DATA unpackUint32AVX512_tables<>+4760(SB)/8, $0x00ffffff00ffffff
+DATA unpackUint32AVX512_tables<>+4768(SB)/8, $0x00ffffff00ffffff
+DATA unpackUint32AVX512_tables<>+4776(SB)/8, $0x00ffffff00ffffff
+DATA unpackUint32AVX512_tables<>+4784(SB)/8, $0x00ffffff00ffffff
+DATA unpackUint32AVX512_tables<>+4792(SB)/8, $0x00ffffff00ffffff
+DATA unpackUint32AVX512_tables<>+4800(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+4808(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint32AVX512_tables<>+4816(SB)/8, $0x131211100f0e0d0c
+DATA unpackUint32AVX512_tables<>+4824(SB)/8, $0x1918171615141312
+DATA unpackUint32AVX512_tables<>+4832(SB)/8, $0x201f1e1d1c1b1a19
+DATA unpackUint32AVX512_tables<>+4840(SB)/8, $0x262524232221201f
+DATA unpackUint32AVX512_tables<>+4848(SB)/8, $0x2c2b2a2928272625
+DATA unpackUint32AVX512_tables<>+4856(SB)/8, $0x3231302f2e2d2c2b
+DATA unpackUint32AVX512_tables<>+4864(SB)/8, $0x3129211918100800
+DATA unpackUint32AVX512_tables<>+4872(SB)/8, $0x332b231b1a120a02
+DATA unpackUint32AVX512_tables<>+4880(SB)/8, $0x352d251d1c140c04
+DATA unpackUint32AVX512_tables<>+4888(SB)/8, $0x372f271f1e160e06
+DATA unpackUint32AVX512_tables<>+4896(SB)/8, $0x3129211918100800
+DATA unpackUint32AVX512_tables<>+4904(SB)/8, $0x332b231b1a120a02
+DATA unpackUint32AVX512_tables<>+4912(SB)/8, $0x352d251d1c140c04
+DATA unpackUint32AVX512_tables<>+4920(SB)/8, $0x372f271f1e160e06
+DATA unpackUint32AVX512_tables<>+4928(SB)/8, $0x01ffffff01ffffff
+DATA unpackUint32AVX512_tables<>+4936(SB)/8, $0x01ffffff01ffffff
+DATA unpackUint32AVX512_tables<>+4944(SB)/8, $0x01ffffff01ffffff
+DATA unpackUint32AVX512_tables<>+4952(SB)/8, $0x01ffffff01ffffff
+DATA unpackUint32AVX512_tables<>+4960(SB)/8, $0x01ffffff01ffffff
+DATA unpackUint32AVX512_tables<>+4968(SB)/8, $0x01ffffff01ffffff
+DATA unpackUint32AVX512_tables<>+4976(SB)/8, $0x01ffffff01ffffff
+DATA unpackUint32AVX512_tables<>+4984(SB)/8, $0x01ffffff01ffffff
+DATA unpackUint32AVX512_tables<>+4992(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+5000(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint32AVX512_tables<>+5008(SB)/8, $0x14131211100f0e0d
+DATA unpackUint32AVX512_tables<>+5016(SB)/8, $0x1a19181716151413
+DATA unpackUint32AVX512_tables<>+5024(SB)/8, $0x21201f1e1d1c1b1a
+DATA unpackUint32AVX512_tables<>+5032(SB)/8, $0x2726252423222120
+DATA unpackUint32AVX512_tables<>+5040(SB)/8, $0x2e2d2c2b2a292827
+DATA unpackUint32AVX512_tables<>+5048(SB)/8, $0x34333231302f2e2d
+DATA unpackUint32AVX512_tables<>+5056(SB)/8, $0x322a221a18100800
+DATA unpackUint32AVX512_tables<>+5064(SB)/8, $0x362e261e1c140c04
+DATA unpackUint32AVX512_tables<>+5072(SB)/8, $0x322a221a18100800
+DATA unpackUint32AVX512_tables<>+5080(SB)/8, $0x362e261e1c140c04
+DATA unpackUint32AVX512_tables<>+5088(SB)/8, $0x322a221a18100800
+DATA unpackUint32AVX512_tables<>+5096(SB)/8, $0x362e261e1c140c04
+DATA unpackUint32AVX512_tables<>+5104(SB)/8, $0x322a221a18100800
+DATA unpackUint32AVX512_tables<>+5112(SB)/8, $0x362e261e1c140c04
+DATA unpackUint32AVX512_tables<>+5120(SB)/8, $0x03ffffff03ffffff
+DATA unpackUint32AVX512_tables<>+5128(SB)/8, $0x03ffffff03ffffff
+DATA unpackUint32AVX512_tables<>+5136(SB)/8, $0x03ffffff03ffffff
+DATA unpackUint32AVX512_tables<>+5144(SB)/8, $0x03ffffff03ffffff
+DATA unpackUint32AVX512_tables<>+5152(SB)/8, $0x03ffffff03ffffff
+DATA unpackUint32AVX512_tables<>+5160(SB)/8, $0x03ffffff03ffffff
+DATA unpackUint32AVX512_tables<>+5168(SB)/8, $0x03ffffff03ffffff
+DATA unpackUint32AVX512_tables<>+5176(SB)/8, $0x03ffffff03ffffff
+DATA unpackUint32AVX512_tables<>+5184(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+5192(SB)/8, $0x0d0c0b0a09080706
+DATA unpackUint32AVX512_tables<>+5200(SB)/8, $0x14131211100f0e0d
+DATA unpackUint32AVX512_tables<>+5208(SB)/8, $0x1b1a191817161514
+DATA unpackUint32AVX512_tables<>+5216(SB)/8, $0x2221201f1e1d1c1b
+DATA unpackUint32AVX512_tables<>+5224(SB)/8, $0x2827262524232221
+DATA unpackUint32AVX512_tables<>+5232(SB)/8, $0x2f2e2d2c2b2a2928
+DATA unpackUint32AVX512_tables<>+5240(SB)/8, $0x363534333231302f
+DATA unpackUint32AVX512_tables<>+5248(SB)/8, $0x332b231b18100800
+DATA unpackUint32AVX512_tables<>+5256(SB)/8, $0x393129211e160e06
+DATA unpackUint32AVX512_tables<>+5264(SB)/8, $0x372f271f1c140c04
+DATA unpackUint32AVX512_tables<>+5272(SB)/8, $0x352d251d1a120a02
+DATA unpackUint32AVX512_tables<>+5280(SB)/8, $0x332b231b18100800
+DATA unpackUint32AVX512_tables<>+5288(SB)/8, $0x393129211e160e06
+DATA unpackUint32AVX512_tables<>+5296(SB)/8, $0x372f271f1c140c04
+DATA unpackUint32AVX512_tables<>+5304(SB)/8, $0x352d251d1a120a02
+DATA unpackUint32AVX512_tables<>+5312(SB)/8, $0x07ffffff07ffffff
+DATA unpackUint32AVX512_tables<>+5320(SB)/8, $0x07ffffff07ffffff
+DATA unpackUint32AVX512_tables<>+5328(SB)/8, $0x07ffffff07ffffff
+DATA unpackUint32AVX512_tables<>+5336(SB)/8, $0x07ffffff07ffffff
+DATA unpackUint32AVX512_tables<>+5344(SB)/8, $0x07ffffff07ffffff
+DATA unpackUint32AVX512_tables<>+5352(SB)/8, $0x07ffffff07ffffff
+DATA unpackUint32AVX512_tables<>+5360(SB)/8, $0x07ffffff07ffffff
+DATA unpackUint32AVX512_tables<>+5368(SB)/8, $0x07ffffff07ffffff
+DATA unpackUint32AVX512_tables<>+5376(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+5384(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint32AVX512_tables<>+5392(SB)/8, $0x1514131211100f0e
+DATA unpackUint32AVX512_tables<>+5400(SB)/8, $0x1c1b1a1918171615
+DATA unpackUint32AVX512_tables<>+5408(SB)/8, $0x232221201f1e1d1c
+DATA unpackUint32AVX512_tables<>+5416(SB)/8, $0x2a29282726252423
+DATA unpackUint32AVX512_tables<>+5424(SB)/8, $0x31302f2e2d2c2b2a
+DATA unpackUint32AVX512_tables<>+5432(SB)/8, $0x3837363534333231
+DATA unpackUint32AVX512_tables<>+5440(SB)/8, $0x342c241c18100800
+DATA unpackUint32AVX512_tables<>+5448(SB)/8, $0x342c241c18100800
+DATA unpackUint32AVX512_tables<>+5456(SB)/8, $0x342c241c18100800
+DATA unpackUint32AVX512_tables<>+5464(SB)/8, $0x342c241c18100800
+DATA unpackUint32AVX512_tables<>+5472(SB)/8, $0x342c241c18100800
+DATA unpackUint32AVX512_tables<>+5480(SB)/8, $0x342c241c18100800
+DATA unpackUint32AVX512_tables<>+5488(SB)/8, $0x342c241c18100800
+DATA unpackUint32AVX512_tables<>+5496(SB)/8, $0x342c241c18100800
+DATA unpackUint32AVX512_tables<>+5504(SB)/8, $0x0fffffff0fffffff
+DATA unpackUint32AVX512_tables<>+5512(SB)/8, $0x0fffffff0fffffff
+DATA unpackUint32AVX512_tables<>+5520(SB)/8, $0x0fffffff0fffffff
+DATA unpackUint32AVX512_tables<>+5528(SB)/8, $0x0fffffff0fffffff
+DATA unpackUint32AVX512_tables<>+5536(SB)/8, $0x0fffffff0fffffff
+DATA unpackUint32AVX512_tables<>+5544(SB)/8, $0x0fffffff0fffffff
+DATA unpackUint32AVX512_tables<>+5552(SB)/8, $0x0fffffff0fffffff
+DATA unpackUint32AVX512_tables<>+5560(SB)/8, $0x0fffffff0fffffff
+DATA unpackUint32AVX512_tables<>+5568(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+5576(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint32AVX512_tables<>+5584(SB)/8, $0x1514131211100f0e
+DATA unpackUint32AVX512_tables<>+5592(SB)/8, $0x1c1b1a1918171615
+DATA unpackUint32AVX512_tables<>+5600(SB)/8, $0x24232221201f1e1d
+DATA unpackUint32AVX512_tables<>+5608(SB)/8, $0x2b2a292827262524
+DATA unpackUint32AVX512_tables<>+5616(SB)/8, $0x3231302f2e2d2c2b
+DATA unpackUint32AVX512_tables<>+5624(SB)/8, $0x3938373635343332
+DATA unpackUint32AVX512_tables<>+5632(SB)/8, $0x352d251d18100800
+DATA unpackUint32AVX512_tables<>+5640(SB)/8, $0x372f271f1a120a02
+DATA unpackUint32AVX512_tables<>+5648(SB)/8, $0x393129211c140c04
+DATA unpackUint32AVX512_tables<>+5656(SB)/8, $0x3b332b231e160e06
+DATA unpackUint32AVX512_tables<>+5664(SB)/8, $0x352d251d18100800
+DATA unpackUint32AVX512_tables<>+5672(SB)/8, $0x372f271f1a120a02
+DATA unpackUint32AVX512_tables<>+5680(SB)/8, $0x393129211c140c04
+DATA unpackUint32AVX512_tables<>+5688(SB)/8, $0x3b332b231e160e06
+DATA unpackUint32AVX512_tables<>+5696(SB)/8, $0x1fffffff1fffffff
+DATA unpackUint32AVX512_tables<>+5704(SB)/8, $0x1fffffff1fffffff
+DATA unpackUint32AVX512_tables<>+5712(SB)/8, $0x1fffffff1fffffff
+DATA unpackUint32AVX512_tables<>+5720(SB)/8, $0x1fffffff1fffffff
+DATA unpackUint32AVX512_tables<>+5728(SB)/8, $0x1fffffff1fffffff
+DATA unpackUint32AVX512_tables<>+5736(SB)/8, $0x1fffffff1fffffff
+DATA unpackUint32AVX512_tables<>+5744(SB)/8, $0x1fffffff1fffffff
+DATA unpackUint32AVX512_tables<>+5752(SB)/8, $0x1fffffff1fffffff
+DATA unpackUint32AVX512_tables<>+5760(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+5768(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint32AVX512_tables<>+5776(SB)/8, $0x161514131211100f
+DATA unpackUint32AVX512_tables<>+5784(SB)/8, $0x1d1c1b1a19181716
+DATA unpackUint32AVX512_tables<>+5792(SB)/8, $0x2524232221201f1e
+DATA unpackUint32AVX512_tables<>+5800(SB)/8, $0x2c2b2a2928272625
+DATA unpackUint32AVX512_tables<>+5808(SB)/8, $0x34333231302f2e2d
+DATA unpackUint32AVX512_tables<>+5816(SB)/8, $0x3b3a393837363534
+DATA unpackUint32AVX512_tables<>+5824(SB)/8, $0x362e261e18100800
+DATA unpackUint32AVX512_tables<>+5832(SB)/8, $0x3a322a221c140c04
+DATA unpackUint32AVX512_tables<>+5840(SB)/8, $0x362e261e18100800
+DATA unpackUint32AVX512_tables<>+5848(SB)/8, $0x3a322a221c140c04
+DATA unpackUint32AVX512_tables<>+5856(SB)/8, $0x362e261e18100800
+DATA unpackUint32AVX512_tables<>+5864(SB)/8, $0x3a322a221c140c04
+DATA unpackUint32AVX512_tables<>+5872(SB)/8, $0x362e261e18100800
+DATA unpackUint32AVX512_tables<>+5880(SB)/8, $0x3a322a221c140c04
+DATA unpackUint32AVX512_tables<>+5888(SB)/8, $0x3fffffff3fffffff
+DATA unpackUint32AVX512_tables<>+5896(SB)/8, $0x3fffffff3fffffff
+DATA unpackUint32AVX512_tables<>+5904(SB)/8, $0x3fffffff3fffffff
+DATA unpackUint32AVX512_tables<>+5912(SB)/8, $0x3fffffff3fffffff
+DATA unpackUint32AVX512_tables<>+5920(SB)/8, $0x3fffffff3fffffff
+DATA unpackUint32AVX512_tables<>+5928(SB)/8, $0x3fffffff3fffffff
+DATA unpackUint32AVX512_tables<>+5936(SB)/8, $0x3fffffff3fffffff
+DATA unpackUint32AVX512_tables<>+5944(SB)/8, $0x3fffffff3fffffff
+DATA unpackUint32AVX512_tables<>+5952(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+5960(SB)/8, $0x0e0d0c0b0a090807
+DATA unpackUint32AVX512_tables<>+5968(SB)/8, $0x161514131211100f
+DATA unpackUint32AVX512_tables<>+5976(SB)/8, $0x1e1d1c1b1a191817
+DATA unpackUint32AVX512_tables<>+5984(SB)/8, $0x262524232221201f
+DATA unpackUint32AVX512_tables<>+5992(SB)/8, $0x2d2c2b2a29282726
+DATA unpackUint32AVX512_tables<>+6000(SB)/8, $0x3534333231302f2e
+DATA unpackUint32AVX512_tables<>+6008(SB)/8, $0x3d3c3b3a39383736
+DATA unpackUint32AVX512_tables<>+6016(SB)/8, $0x372f271f18100800
+DATA unpackUint32AVX512_tables<>+6024(SB)/8, $0x3d352d251e160e06
+DATA unpackUint32AVX512_tables<>+6032(SB)/8, $0x3b332b231c140c04
+DATA unpackUint32AVX512_tables<>+6040(SB)/8, $0x393129211a120a02
+DATA unpackUint32AVX512_tables<>+6048(SB)/8, $0x372f271f18100800
+DATA unpackUint32AVX512_tables<>+6056(SB)/8, $0x3d352d251e160e06
+DATA unpackUint32AVX512_tables<>+6064(SB)/8, $0x3b332b231c140c04
+DATA unpackUint32AVX512_tables<>+6072(SB)/8, $0x393129211a120a02
+DATA unpackUint32AVX512_tables<>+6080(SB)/8, $0x7fffffff7fffffff
+DATA unpackUint32AVX512_tables<>+6088(SB)/8, $0x7fffffff7fffffff
+DATA unpackUint32AVX512_tables<>+6096(SB)/8, $0x7fffffff7fffffff
+DATA unpackUint32AVX512_tables<>+6104(SB)/8, $0x7fffffff7fffffff
+DATA unpackUint32AVX512_tables<>+6112(SB)/8, $0x7fffffff7fffffff
+DATA unpackUint32AVX512_tables<>+6120(SB)/8, $0x7fffffff7fffffff
+DATA unpackUint32AVX512_tables<>+6128(SB)/8, $0x7fffffff7fffffff
+DATA unpackUint32AVX512_tables<>+6136(SB)/8, $0x7fffffff7fffffff
+DATA unpackUint32AVX512_tables<>+6144(SB)/8, $0x0706050403020100
+DATA unpackUint32AVX512_tables<>+6152(SB)/8, $0x0f0e0d0c0b0a0908
+DATA unpackUint32AVX512_tables<>+6160(SB)/8, $0x1716151413121110
+DATA unpackUint32AVX512_tables<>+6168(SB)/8, $0x1f1e1d1c1b1a1918
+DATA unpackUint32AVX512_tables<>+6176(SB)/8, $0x2726252423222120
+DATA unpackUint32AVX512_tables<>+6184(SB)/8, $0x2f2e2d2c2b2a2928
+DATA unpackUint32AVX512_tables<>+6192(SB)/8, $0x3736353433323130
+DATA unpackUint32AVX512_tables<>+6200(SB)/8, $0x3f3e3d3c3b3a3938
+DATA unpackUint32AVX512_tables<>+6208(SB)/8, $0x3830282018100800
+DATA unpackUint32AVX512_tables<>+6216(SB)/8, $0x3830282018100800
+DATA unpackUint32AVX512_tables<>+6224(SB)/8, $0x3830282018100800
+DATA unpackUint32AVX512_tables<>+6232(SB)/8, $0x3830282018100800
+DATA unpackUint32AVX512_tables<>+6240(SB)/8, $0x3830282018100800
+DATA unpackUint32AVX512_tables<>+6248(SB)/8, $0x3830282018100800
+DATA unpackUint32AVX512_tables<>+6256(SB)/8, $0x3830282018100800
+DATA unpackUint32AVX512_tables<>+6264(SB)/8, $0x3830282018100800
+DATA unpackUint32AVX512_tables<>+6272(SB)/8, $0xffffffffffffffff
+DATA unpackUint32AVX512_tables<>+6280(SB)/8, $0xffffffffffffffff
+DATA unpackUint32AVX512_tables<>+6288(SB)/8, $0xffffffffffffffff
+DATA unpackUint32AVX512_tables<>+6296(SB)/8, $0xffffffffffffffff
+DATA unpackUint32AVX512_tables<>+6304(SB)/8, $0xffffffffffffffff
+DATA unpackUint32AVX512_tables<>+6312(SB)/8, $0xffffffffffffffff
+DATA unpackUint32AVX512_tables<>+6320(SB)/8, $0xffffffffffffffff
+DATA unpackUint32AVX512_tables<>+6328(SB)/8, $0xffffffffffffffff
+GLOBL unpackUint32AVX512_tables<>(SB), RODATA|NOPTR, $6336
+
+DATA unpackAVX2_tables<>+0(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+8(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+16(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+24(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+32(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+40(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+48(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+56(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+64(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+72(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+80(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+88(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+96(SB)/8, $0x0000000100000000
+DATA unpackAVX2_tables<>+104(SB)/8, $0x0000000300000002
+DATA unpackAVX2_tables<>+112(SB)/8, $0x0000000500000004
+DATA unpackAVX2_tables<>+120(SB)/8, $0x0000000700000006
+DATA unpackAVX2_tables<>+128(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+136(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+144(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+152(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+160(SB)/8, $0x0000000200000000
+DATA unpackAVX2_tables<>+168(SB)/8, $0x0000000600000004
+DATA unpackAVX2_tables<>+176(SB)/8, $0x0000000200000000
+DATA unpackAVX2_tables<>+184(SB)/8, $0x0000000600000004
+DATA unpackAVX2_tables<>+192(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+200(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+208(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+216(SB)/8, $0x0403020104030201
+DATA unpackAVX2_tables<>+224(SB)/8, $0x0000000300000000
+DATA unpackAVX2_tables<>+232(SB)/8, $0x0000000100000006
+DATA unpackAVX2_tables<>+240(SB)/8, $0x0000000700000004
+DATA unpackAVX2_tables<>+248(SB)/8, $0x0000000500000002
+DATA unpackAVX2_tables<>+256(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+264(SB)/8, $0x0403020104030201
+DATA unpackAVX2_tables<>+272(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+280(SB)/8, $0x0403020104030201
+DATA unpackAVX2_tables<>+288(SB)/8, $0x0000000400000000
+DATA unpackAVX2_tables<>+296(SB)/8, $0x0000000400000000
+DATA unpackAVX2_tables<>+304(SB)/8, $0x0000000400000000
+DATA unpackAVX2_tables<>+312(SB)/8, $0x0000000400000000
+DATA unpackAVX2_tables<>+320(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+328(SB)/8, $0x0403020104030201
+DATA unpackAVX2_tables<>+336(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+344(SB)/8, $0x0504030204030201
+DATA unpackAVX2_tables<>+352(SB)/8, $0x0000000500000000
+DATA unpackAVX2_tables<>+360(SB)/8, $0x0000000700000002
+DATA unpackAVX2_tables<>+368(SB)/8, $0x0000000100000004
+DATA unpackAVX2_tables<>+376(SB)/8, $0x0000000300000006
+DATA unpackAVX2_tables<>+384(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+392(SB)/8, $0x0504030204030201
+DATA unpackAVX2_tables<>+400(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+408(SB)/8, $0x0504030204030201
+DATA unpackAVX2_tables<>+416(SB)/8, $0x0000000600000000
+DATA unpackAVX2_tables<>+424(SB)/8, $0x0000000200000004
+DATA unpackAVX2_tables<>+432(SB)/8, $0x0000000600000000
+DATA unpackAVX2_tables<>+440(SB)/8, $0x0000000200000004
+DATA unpackAVX2_tables<>+448(SB)/8, $0x0302010003020100
+DATA unpackAVX2_tables<>+456(SB)/8, $0x0504030204030201
+DATA unpackAVX2_tables<>+464(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+472(SB)/8, $0x0605040305040302
+DATA unpackAVX2_tables<>+480(SB)/8, $0x0000000700000000
+DATA unpackAVX2_tables<>+488(SB)/8, $0x0000000500000006
+DATA unpackAVX2_tables<>+496(SB)/8, $0x0000000300000004
+DATA unpackAVX2_tables<>+504(SB)/8, $0x0000000100000002
+DATA unpackAVX2_tables<>+512(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+520(SB)/8, $0x0605040305040302
+DATA unpackAVX2_tables<>+528(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+536(SB)/8, $0x0605040305040302
+DATA unpackAVX2_tables<>+544(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+552(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+560(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+568(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+576(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+584(SB)/8, $0x0605040305040302
+DATA unpackAVX2_tables<>+592(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+600(SB)/8, $0x0605040305040302
+DATA unpackAVX2_tables<>+608(SB)/8, $0x0000000100000000
+DATA unpackAVX2_tables<>+616(SB)/8, $0x0000000300000002
+DATA unpackAVX2_tables<>+624(SB)/8, $0x0000000500000004
+DATA unpackAVX2_tables<>+632(SB)/8, $0x0000000700000006
+DATA unpackAVX2_tables<>+640(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+648(SB)/8, $0x0605040305040302
+DATA unpackAVX2_tables<>+656(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+664(SB)/8, $0x0605040305040302
+DATA unpackAVX2_tables<>+672(SB)/8, $0x0000000200000000
+DATA unpackAVX2_tables<>+680(SB)/8, $0x0000000600000004
+DATA unpackAVX2_tables<>+688(SB)/8, $0x0000000200000000
+DATA unpackAVX2_tables<>+696(SB)/8, $0x0000000600000004
+DATA unpackAVX2_tables<>+704(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+712(SB)/8, $0x0706050405040302
+DATA unpackAVX2_tables<>+720(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+728(SB)/8, $0x0706050406050403
+DATA unpackAVX2_tables<>+736(SB)/8, $0x0000000300000000
+DATA unpackAVX2_tables<>+744(SB)/8, $0x0000000100000006
+DATA unpackAVX2_tables<>+752(SB)/8, $0x0000000700000004
+DATA unpackAVX2_tables<>+760(SB)/8, $0x0000000500000002
+DATA unpackAVX2_tables<>+768(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+776(SB)/8, $0x0706050406050403
+DATA unpackAVX2_tables<>+784(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+792(SB)/8, $0x0706050406050403
+DATA unpackAVX2_tables<>+800(SB)/8, $0x0000000400000000
+DATA unpackAVX2_tables<>+808(SB)/8, $0x0000000400000000
+DATA unpackAVX2_tables<>+816(SB)/8, $0x0000000400000000
+DATA unpackAVX2_tables<>+824(SB)/8, $0x0000000400000000
+DATA unpackAVX2_tables<>+832(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+840(SB)/8, $0x0706050406050403
+DATA unpackAVX2_tables<>+848(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+856(SB)/8, $0x0807060506050403
+DATA unpackAVX2_tables<>+864(SB)/8, $0x0000000500000000
+DATA unpackAVX2_tables<>+872(SB)/8, $0x0000000700000002
+DATA unpackAVX2_tables<>+880(SB)/8, $0x0000000100000004
+DATA unpackAVX2_tables<>+888(SB)/8, $0x0000000300000006
+DATA unpackAVX2_tables<>+896(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+904(SB)/8, $0x0807060506050403
+DATA unpackAVX2_tables<>+912(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+920(SB)/8, $0x0807060506050403
+DATA unpackAVX2_tables<>+928(SB)/8, $0x0000000600000000
+DATA unpackAVX2_tables<>+936(SB)/8, $0x0000000200000004
+DATA unpackAVX2_tables<>+944(SB)/8, $0x0000000600000000
+DATA unpackAVX2_tables<>+952(SB)/8, $0x0000000200000004
+DATA unpackAVX2_tables<>+960(SB)/8, $0x0403020103020100
+DATA unpackAVX2_tables<>+968(SB)/8, $0x0807060506050403
+DATA unpackAVX2_tables<>+976(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+984(SB)/8, $0x0908070607060504
+DATA unpackAVX2_tables<>+992(SB)/8, $0x0000000700000000
+DATA unpackAVX2_tables<>+1000(SB)/8, $0x0000000500000006
+DATA unpackAVX2_tables<>+1008(SB)/8, $0x0000000300000004
+DATA unpackAVX2_tables<>+1016(SB)/8, $0x0000000100000002
+DATA unpackAVX2_tables<>+1024(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1032(SB)/8, $0x0908070607060504
+DATA unpackAVX2_tables<>+1040(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1048(SB)/8, $0x0908070607060504
+DATA unpackAVX2_tables<>+1056(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+1064(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+1072(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+1080(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+1088(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1096(SB)/8, $0x0908070607060504
+DATA unpackAVX2_tables<>+1104(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1112(SB)/8, $0x0908070607060504
+DATA unpackAVX2_tables<>+1120(SB)/8, $0x0000000100000000
+DATA unpackAVX2_tables<>+1128(SB)/8, $0x0000000300000002
+DATA unpackAVX2_tables<>+1136(SB)/8, $0x0000000500000004
+DATA unpackAVX2_tables<>+1144(SB)/8, $0x0000000700000006
+DATA unpackAVX2_tables<>+1152(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1160(SB)/8, $0x0908070607060504
+DATA unpackAVX2_tables<>+1168(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1176(SB)/8, $0x0908070607060504
+DATA unpackAVX2_tables<>+1184(SB)/8, $0x0000000200000000
+DATA unpackAVX2_tables<>+1192(SB)/8, $0x0000000600000004
+DATA unpackAVX2_tables<>+1200(SB)/8, $0x0000000200000000
+DATA unpackAVX2_tables<>+1208(SB)/8, $0x0000000600000004
+DATA unpackAVX2_tables<>+1216(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1224(SB)/8, $0x0a09080707060504
+DATA unpackAVX2_tables<>+1232(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1240(SB)/8, $0x0a09080708070605
+DATA unpackAVX2_tables<>+1248(SB)/8, $0x0000000300000000
+DATA unpackAVX2_tables<>+1256(SB)/8, $0x0000000100000006
+DATA unpackAVX2_tables<>+1264(SB)/8, $0x0000000700000004
+DATA unpackAVX2_tables<>+1272(SB)/8, $0x0000000500000002
+DATA unpackAVX2_tables<>+1280(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1288(SB)/8, $0x0a09080708070605
+DATA unpackAVX2_tables<>+1296(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1304(SB)/8, $0x0a09080708070605
+DATA unpackAVX2_tables<>+1312(SB)/8, $0x0000000400000000
+DATA unpackAVX2_tables<>+1320(SB)/8, $0x0000000400000000
+DATA unpackAVX2_tables<>+1328(SB)/8, $0x0000000400000000
+DATA unpackAVX2_tables<>+1336(SB)/8, $0x0000000400000000
+DATA unpackAVX2_tables<>+1344(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1352(SB)/8, $0x0a09080708070605
+DATA unpackAVX2_tables<>+1360(SB)/8, $0x0605040303020100
+DATA unpackAVX2_tables<>+1368(SB)/8, $0x0b0a090808070605
+DATA unpackAVX2_tables<>+1376(SB)/8, $0x0000000500000000
+DATA unpackAVX2_tables<>+1384(SB)/8, $0x0000000700000002
+DATA unpackAVX2_tables<>+1392(SB)/8, $0x0000000100000004
+DATA unpackAVX2_tables<>+1400(SB)/8, $0x0000000300000006
+DATA unpackAVX2_tables<>+1408(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1416(SB)/8, $0x0b0a090808070605
+DATA unpackAVX2_tables<>+1424(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1432(SB)/8, $0x0b0a090808070605
+DATA unpackAVX2_tables<>+1440(SB)/8, $0x0000000600000000
+DATA unpackAVX2_tables<>+1448(SB)/8, $0x0000000200000004
+DATA unpackAVX2_tables<>+1456(SB)/8, $0x0000000600000000
+DATA unpackAVX2_tables<>+1464(SB)/8, $0x0000000200000004
+DATA unpackAVX2_tables<>+1472(SB)/8, $0x0504030203020100
+DATA unpackAVX2_tables<>+1480(SB)/8, $0x0b0a090808070605
+DATA unpackAVX2_tables<>+1488(SB)/8, $0x0605040303020100
+DATA unpackAVX2_tables<>+1496(SB)/8, $0x0c0b0a0909080706
+DATA unpackAVX2_tables<>+1504(SB)/8, $0x0000000700000000
+DATA unpackAVX2_tables<>+1512(SB)/8, $0x0000000500000006
+DATA unpackAVX2_tables<>+1520(SB)/8, $0x0000000300000004
+DATA unpackAVX2_tables<>+1528(SB)/8, $0x0000000100000002
+DATA unpackAVX2_tables<>+1536(SB)/8, $0x0605040303020100
+DATA unpackAVX2_tables<>+1544(SB)/8, $0x0c0b0a0909080706
+DATA unpackAVX2_tables<>+1552(SB)/8, $0x0605040303020100
+DATA unpackAVX2_tables<>+1560(SB)/8, $0x0c0b0a0909080706
+DATA unpackAVX2_tables<>+1568(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+1576(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+1584(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+1592(SB)/8, $0x0000000000000000
+DATA unpackAVX2_tables<>+1600(SB)/8, $0x0605040303020100
+DATA unpackAVX2_tables<>+1608(SB)/8, $0x0c0b0a0909080706
+DATA unpackAVX2_tables<>+1616(SB)/8, $0x0605040303020100
+DATA unpackAVX2_tables<>+1624(SB)/8, $0x0c0b0a0909080706
+DATA unpackAVX2_tables<>+1632(SB)/8, $0x0000000100000000
+DATA unpackAVX2_tables<>+1640(SB)/8, $0x0000000300000002
+DATA unpackAVX2_tables<>+1648(SB)/8, $0x0000000500000004
+DATA unpackAVX2_tables<>+1656(SB)/8, $0x0000000700000006
+GLOBL unpackAVX2_tables<>(SB), RODATA|NOPTR, $1664
+
+// func unpackUint8AVX2(dst *uint8, src *byte, blocks int, width int)
+// Requires: AVX, AVX2, BMI2
+TEXT ·unpackUint8AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         width+24(FP), BX
+	LEAQ         unpackAVX2_tables<>+0(SB), SI
+	MOVQ         BX, DI
+	SHLQ         $0x06, DI
+	ADDQ         DI, SI
+	VMOVDQU      (SI), Y0
+	VMOVDQU      32(SI), Y1
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	VMOVQ        SI, X2
+	VPBROADCASTD X2, Y2
+	MOVQ         BX, SI
+	SHRQ         $0x01, SI
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU     (CX), X3
+	VINSERTI128 $0x01, (CX)(SI*1), Y3, Y3
+	VPSHUFB     Y0, Y3, Y3
+	VPSRLVD     Y1, Y3, Y3
+	VPAND       Y2, Y3, Y3
+	ADDQ        BX, CX
+	VMOVDQU     (CX), X4
+	VINSERTI128 $0x01, (CX)(SI*1), Y4, Y4
+	VPSHUFB     Y0, Y4, Y4
+	VPSRLVD     Y1, Y4, Y4
+	VPAND       Y2, Y4, Y4
+	ADDQ        BX, CX
+	VMOVDQU     (CX), X5
+	VINSERTI128 $0x01, (CX)(SI*1), Y5, Y5
+	VPSHUFB     Y0, Y5, Y5
+	VPSRLVD     Y1, Y5, Y5
+	VPAND       Y2, Y5, Y5
+	ADDQ        BX, CX
+	VMOVDQU     (CX), X6
+	VINSERTI128 $0x01, (CX)(SI*1), Y6, Y6
+	VPSHUFB     Y0, Y6, Y6
+	VPSRLVD     Y1, Y6, Y6
+	VPAND       Y2, Y6, Y6
+	ADDQ        BX, CX
+	VPACKUSDW   Y4, Y3, Y3
+	VPACKUSDW   Y6, Y5, Y5
+	VPACKUSWB   Y5, Y3, Y3
+	VMOVDQU     dwords_0_4_1_5_2_6_3_7<>+0(SB), Y7
+	VPERMD      Y3, Y7, Y3
+	VMOVDQU     Y3, (AX)
+	ADDQ        $0x20, AX
+	DECQ        DX
+	JNZ         loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+DATA dwords_0_4_1_5_2_6_3_7<>+0(SB)/8, $0x0000000400000000
+DATA dwords_0_4_1_5_2_6_3_7<>+8(SB)/8, $0x0000000500000001
+DATA dwords_0_4_1_5_2_6_3_7<>+16(SB)/8, $0x0000000600000002
+DATA dwords_0_4_1_5_2_6_3_7<>+24(SB)/8, $0x0000000700000003
+GLOBL dwords_0_4_1_5_2_6_3_7<>(SB), RODATA|NOPTR, $32
+
+// func unpackUint16AVX2(dst *uint16, src *byte, blocks int, width int)
+// Requires: AVX, AVX2, BMI2
+TEXT ·unpackUint16AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         width+24(FP), BX
+	LEAQ         unpackAVX2_tables<>+0(SB), SI
+	MOVQ         BX, DI
+	SHLQ         $0x06, DI
+	ADDQ         DI, SI
+	VMOVDQU      (SI), Y0
+	VMOVDQU      32(SI), Y1
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	VMOVQ        SI, X2
+	VPBROADCASTD X2, Y2
+	MOVQ         BX, SI
+	SHRQ         $0x01, SI
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU     (CX), X3
+	VINSERTI128 $0x01, (CX)(SI*1), Y3, Y3
+	VPSHUFB     Y0, Y3, Y3
+	VPSRLVD     Y1, Y3, Y3
+	VPAND       Y2, Y3, Y3
+	ADDQ        BX, CX
+	VMOVDQU     (CX), X4
+	VINSERTI128 $0x01, (CX)(SI*1), Y4, Y4
+	VPSHUFB     Y0, Y4, Y4
+	VPSRLVD     Y1, Y4, Y4
+	VPAND       Y2, Y4, Y4
+	ADDQ        BX, CX
+	VPACKUSDW   Y4, Y3, Y3
+	VPERMQ      $0xd8, Y3, Y3
+	VMOVDQU     Y3, (AX)
+	ADDQ        $0x20, AX
+	DECQ        DX
+	JNZ         loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func unpackUint32AVX2(dst *uint32, src *byte, blocks int, width int)
+// Requires: AVX, AVX2, BMI2
+TEXT ·unpackUint32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         width+24(FP), BX
+	LEAQ         unpackAVX2_tables<>+0(SB), SI
+	MOVQ         BX, DI
+	SHLQ         $0x06, DI
+	ADDQ         DI, SI
+	VMOVDQU      (SI), Y0
+	VMOVDQU      32(SI), Y1
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	VMOVQ        SI, X2
+	VPBROADCASTD X2, Y2
+	MOVQ         BX, SI
+	SHRQ         $0x01, SI
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU     (CX), X3
+	VINSERTI128 $0x01, (CX)(SI*1), Y3, Y3
+	VPSHUFB     Y0, Y3, Y3
+	VPSRLVD     Y1, Y3, Y3
+	VPAND       Y2, Y3, Y3
+	ADDQ        BX, CX
+	VMOVDQU     Y3, (AX)
+	ADDQ        $0x20, AX
+	DECQ        DX
+	JNZ         loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func lookup8AVX512(dst *uint64, codes *uint8, words int, table *[4]uint64)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI
+TEXT ·lookup8AVX512(SB), NOSPLIT, $0-32
+	MOVQ            dst+0(FP), AX
+	MOVQ            codes+8(FP), CX
+	MOVQ            words+16(FP), DX
+	MOVQ            table+24(FP), BX
+	VBROADCASTI64X4 (BX), Z0
+	MOVQ            $0x8040201008040201, BX
+	VPBROADCASTQ    BX, Z1
+	TESTQ           DX, DX
+	JZ              loop_done
+
+loop:
+	VMOVDQU64 (CX), Z2
+	VPSRLW    $0x03, Z2, Z3
+	VPERMB    Z0, Z3, Z3
+	VPERMB    Z1, Z2, Z2
+	VPTESTMB  Z2, Z3, K1
+	KMOVQ     K1, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x08, AX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func lookup8AVX2(dst *uint64, codes *uint8, words int, table *[4]uint64)
+// Requires: AVX, AVX2
+TEXT ·lookup8AVX2(SB), NOSPLIT, $0-32
+	MOVQ           dst+0(FP), AX
+	MOVQ           codes+8(FP), CX
+	MOVQ           words+16(FP), DX
+	MOVQ           table+24(FP), BX
+	VBROADCASTI128 (BX), Y0
+	VBROADCASTI128 16(BX), Y1
+	MOVQ           $0x8040201008040201, BX
+	VMOVQ          BX, X2
+	VPBROADCASTQ   X2, Y2
+	MOVQ           $0x000000000000001f, BX
+	VMOVQ          BX, X3
+	VPBROADCASTB   X3, Y3
+	MOVQ           $0x0000000000000007, BX
+	VMOVQ          BX, X4
+	VPBROADCASTB   X4, Y4
+	MOVQ           $0x0000000000000070, BX
+	VMOVQ          BX, X5
+	VPBROADCASTB   X5, Y5
+	MOVQ           $0x00000000000000f0, BX
+	VMOVQ          BX, X6
+	VPBROADCASTB   X6, Y6
+	TESTQ          DX, DX
+	JZ             loop_done
+
+loop:
+	VMOVDQU   (CX), Y7
+	VPSRLW    $0x03, Y7, Y8
+	VPAND     Y3, Y8, Y8
+	VPADDB    Y5, Y8, Y9
+	VPADDB    Y6, Y8, Y8
+	VPSHUFB   Y9, Y0, Y9
+	VPSHUFB   Y8, Y1, Y8
+	VPOR      Y9, Y8, Y9
+	VPAND     Y4, Y7, Y7
+	VPSHUFB   Y7, Y2, Y7
+	VPAND     Y7, Y9, Y9
+	VPCMPEQB  Y7, Y9, Y9
+	VPMOVMSKB Y9, BX
+	VMOVDQU   32(CX), Y7
+	VPSRLW    $0x03, Y7, Y8
+	VPAND     Y3, Y8, Y8
+	VPADDB    Y5, Y8, Y9
+	VPADDB    Y6, Y8, Y8
+	VPSHUFB   Y9, Y0, Y9
+	VPSHUFB   Y8, Y1, Y8
+	VPOR      Y9, Y8, Y9
+	VPAND     Y4, Y7, Y7
+	VPSHUFB   Y7, Y2, Y7
+	VPAND     Y7, Y9, Y9
+	VPCMPEQB  Y7, Y9, Y9
+	VPMOVMSKB Y9, SI
+	SHLQ      $0x20, SI
+	ORQ       SI, BX
+	MOVQ      BX, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x08, AX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func lookup16SmallAVX512(dst *uint64, codes *uint16, words int, table *[16]uint64)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·lookup16SmallAVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         table+24(FP), BX
+	VMOVDQU64    (BX), Z0
+	VMOVDQU64    64(BX), Z1
+	VMOVDQU64    lookup16SmallAVX512_bits<>+0(SB), Z2
+	MOVQ         $0x0000000000000400, BX
+	VPBROADCASTW BX, Z3
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU64 (CX), Z4
+	VPSRLW    $0x04, Z4, Z5
+	VMOVDQA64 Z5, Z5
+	VPERMI2W  Z1, Z0, Z5
+	VPCMPUW   $0x01, Z3, Z4, K1
+	VPERMW    Z2, Z4, Z4
+	VPTESTMW  Z4, Z5, K1, K1
+	VMOVDQU64 64(CX), Z4
+	VPSRLW    $0x04, Z4, Z5
+	VMOVDQA64 Z5, Z5
+	VPERMI2W  Z1, Z0, Z5
+	VPCMPUW   $0x01, Z3, Z4, K2
+	VPERMW    Z2, Z4, Z4
+	VPTESTMW  Z4, Z5, K2, K2
+	KUNPCKDQ  K1, K2, K1
+	KMOVQ     K1, (AX)
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x08, AX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+DATA lookup16SmallAVX512_bits<>+0(SB)/8, $0x0008000400020001
+DATA lookup16SmallAVX512_bits<>+8(SB)/8, $0x0080004000200010
+DATA lookup16SmallAVX512_bits<>+16(SB)/8, $0x0800040002000100
+DATA lookup16SmallAVX512_bits<>+24(SB)/8, $0x8000400020001000
+DATA lookup16SmallAVX512_bits<>+32(SB)/8, $0x0008000400020001
+DATA lookup16SmallAVX512_bits<>+40(SB)/8, $0x0080004000200010
+DATA lookup16SmallAVX512_bits<>+48(SB)/8, $0x0800040002000100
+DATA lookup16SmallAVX512_bits<>+56(SB)/8, $0x8000400020001000
+GLOBL lookup16SmallAVX512_bits<>(SB), RODATA|NOPTR, $64
+
+// func lookup16LargeAVX512(dst *uint64, codes *uint16, words int, table *[64]uint64)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·lookup16LargeAVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         table+24(FP), BX
+	VMOVDQU64    (BX), Z0
+	VMOVDQU64    64(BX), Z1
+	VMOVDQU64    128(BX), Z2
+	VMOVDQU64    192(BX), Z3
+	VMOVDQU64    256(BX), Z4
+	VMOVDQU64    320(BX), Z5
+	VMOVDQU64    384(BX), Z6
+	VMOVDQU64    448(BX), Z7
+	VMOVDQU64    lookup16LargeAVX512_bits<>+0(SB), Z8
+	MOVQ         $0x0000000000001000, BX
+	VPBROADCASTW BX, Z9
+	MOVQ         $0x0000000000000040, BX
+	VPBROADCASTW BX, Z10
+	MOVQ         $0x0000000000000080, BX
+	VPBROADCASTW BX, Z11
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU64 (CX), Z12
+	VPSRLW    $0x04, Z12, Z13
+	VMOVDQA64 Z13, Z14
+	VPERMI2W  Z1, Z0, Z14
+	VMOVDQA64 Z13, Z15
+	VPERMI2W  Z3, Z2, Z15
+	VMOVDQA64 Z13, Z16
+	VPERMI2W  Z5, Z4, Z16
+	VMOVDQA64 Z13, Z17
+	VPERMI2W  Z7, Z6, Z17
+	VPTESTMW  Z10, Z13, K1
+	VPTESTMW  Z11, Z13, K2
+	VPBLENDMW Z15, Z14, K1, Z14
+	VPBLENDMW Z17, Z16, K1, Z16
+	VPBLENDMW Z16, Z14, K2, Z14
+	VPCMPUW   $0x01, Z9, Z12, K1
+	VPERMW    Z8, Z12, Z12
+	VPTESTMW  Z12, Z14, K1, K1
+	VMOVDQU64 64(CX), Z12
+	VPSRLW    $0x04, Z12, Z13
+	VMOVDQA64 Z13, Z14
+	VPERMI2W  Z1, Z0, Z14
+	VMOVDQA64 Z13, Z15
+	VPERMI2W  Z3, Z2, Z15
+	VMOVDQA64 Z13, Z16
+	VPERMI2W  Z5, Z4, Z16
+	VMOVDQA64 Z13, Z17
+	VPERMI2W  Z7, Z6, Z17
+	VPTESTMW  Z10, Z13, K2
+	VPTESTMW  Z11, Z13, K3
+	VPBLENDMW Z15, Z14, K2, Z14
+	VPBLENDMW Z17, Z16, K2, Z16
+	VPBLENDMW Z16, Z14, K3, Z14
+	VPCMPUW   $0x01, Z9, Z12, K2
+	VPERMW    Z8, Z12, Z12
+	VPTESTMW  Z12, Z14, K2, K2
+	KUNPCKDQ  K1, K2, K1
+	KMOVQ     K1, (AX)
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x08, AX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+DATA lookup16LargeAVX512_bits<>+0(SB)/8, $0x0008000400020001
+DATA lookup16LargeAVX512_bits<>+8(SB)/8, $0x0080004000200010
+DATA lookup16LargeAVX512_bits<>+16(SB)/8, $0x0800040002000100
+DATA lookup16LargeAVX512_bits<>+24(SB)/8, $0x8000400020001000
+DATA lookup16LargeAVX512_bits<>+32(SB)/8, $0x0008000400020001
+DATA lookup16LargeAVX512_bits<>+40(SB)/8, $0x0080004000200010
+DATA lookup16LargeAVX512_bits<>+48(SB)/8, $0x0800040002000100
+DATA lookup16LargeAVX512_bits<>+56(SB)/8, $0x8000400020001000
+GLOBL lookup16LargeAVX512_bits<>(SB), RODATA|NOPTR, $64
+
+// func maxCodeUint8AVX2(codes *uint8, blocks int, lanes *[64]byte)
+// Requires: AVX, AVX2
+TEXT ·maxCodeUint8AVX2(SB), NOSPLIT, $0-24
+	MOVQ  codes+0(FP), AX
+	MOVQ  blocks+8(FP), CX
+	MOVQ  lanes+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	TESTQ CX, CX
+	JZ    loop_done
+
+loop:
+	VPMAXUB (AX), Y0, Y0
+	VPMAXUB 32(AX), Y1, Y1
+	ADDQ    $0x40, AX
+	DECQ    CX
+	JNZ     loop
+
+loop_done:
+	VPMAXUB Y1, Y0, Y0
+	VMOVDQU Y0, (DX)
+	VZEROUPPER
+	RET
+
+// func maxCodeUint16AVX2(codes *uint16, blocks int, lanes *[64]byte)
+// Requires: AVX, AVX2
+TEXT ·maxCodeUint16AVX2(SB), NOSPLIT, $0-24
+	MOVQ  codes+0(FP), AX
+	MOVQ  blocks+8(FP), CX
+	MOVQ  lanes+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	TESTQ CX, CX
+	JZ    loop_done
+
+loop:
+	VPMAXUW (AX), Y0, Y0
+	VPMAXUW 32(AX), Y1, Y1
+	ADDQ    $0x40, AX
+	DECQ    CX
+	JNZ     loop
+
+loop_done:
+	VPMAXUW Y1, Y0, Y0
+	VMOVDQU Y0, (DX)
+	VZEROUPPER
+	RET
+
+// func maxCodeUint32AVX2(codes *uint32, blocks int, lanes *[64]byte)
+// Requires: AVX, AVX2
+TEXT ·maxCodeUint32AVX2(SB), NOSPLIT, $0-24
+	MOVQ  codes+0(FP), AX
+	MOVQ  blocks+8(FP), CX
+	MOVQ  lanes+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	TESTQ CX, CX
+	JZ    loop_done
+
+loop:
+	VPMAXUD (AX), Y0, Y0
+	VPMAXUD 32(AX), Y1, Y1
+	ADDQ    $0x40, AX
+	DECQ    CX
+	JNZ     loop
+
+loop_done:
+	VPMAXUD Y1, Y0, Y0
+	VMOVDQU Y0, (DX)
+	VZEROUPPER
+	RET
+
+// func maxCodeUint8AVX512(codes *uint8, blocks int, lanes *[64]byte)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·maxCodeUint8AVX512(SB), NOSPLIT, $0-24
+	MOVQ   codes+0(FP), AX
+	MOVQ   blocks+8(FP), CX
+	MOVQ   lanes+16(FP), DX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	TESTQ  CX, CX
+	JZ     loop_done
+
+loop:
+	VPMAXUB (AX), Z0, Z0
+	VPMAXUB 64(AX), Z1, Z1
+	ADDQ    $0x00000080, AX
+	DECQ    CX
+	JNZ     loop
+
+loop_done:
+	VPMAXUB   Z1, Z0, Z0
+	VMOVDQU64 Z0, (DX)
+	VZEROUPPER
+	RET
+
+// func maxCodeUint16AVX512(codes *uint16, blocks int, lanes *[64]byte)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·maxCodeUint16AVX512(SB), NOSPLIT, $0-24
+	MOVQ   codes+0(FP), AX
+	MOVQ   blocks+8(FP), CX
+	MOVQ   lanes+16(FP), DX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	TESTQ  CX, CX
+	JZ     loop_done
+
+loop:
+	VPMAXUW (AX), Z0, Z0
+	VPMAXUW 64(AX), Z1, Z1
+	ADDQ    $0x00000080, AX
+	DECQ    CX
+	JNZ     loop
+
+loop_done:
+	VPMAXUW   Z1, Z0, Z0
+	VMOVDQU64 Z0, (DX)
+	VZEROUPPER
+	RET
+
+// func maxCodeUint32AVX512(codes *uint32, blocks int, lanes *[64]byte)
+// Requires: AVX, AVX512F
+TEXT ·maxCodeUint32AVX512(SB), NOSPLIT, $0-24
+	MOVQ   codes+0(FP), AX
+	MOVQ   blocks+8(FP), CX
+	MOVQ   lanes+16(FP), DX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	TESTQ  CX, CX
+	JZ     loop_done
+
+loop:
+	VPMAXUD (AX), Z0, Z0
+	VPMAXUD 64(AX), Z1, Z1
+	ADDQ    $0x00000080, AX
+	DECQ    CX
+	JNZ     loop
+
+loop_done:
+	VPMAXUD   Z1, Z0, Z0
+	VMOVDQU64 Z0, (DX)
+	VZEROUPPER
+	RET
+
+// func toSelectionAVX512(dst *int32, bm *uint64, words int) (n int)
+// Requires: AVX, AVX512F, POPCNT
+TEXT ·toSelectionAVX512(SB), NOSPLIT, $0-32
+	MOVQ      dst+0(FP), AX
+	MOVQ      bm+8(FP), CX
+	MOVQ      words+16(FP), DX
+	VMOVDQU64 dwords_0_1_2_3_4_5_6_7_8_9_10_11_12_13_14_15<>+0(SB), Z0
+	MOVQ      AX, BX
+	XORQ      SI, SI
+	TESTQ     DX, DX
+	JZ        loop_done
+
+loop:
+	MOVQ          (CX), DI
+	TESTQ         DI, DI
+	JZ            next
+	MOVQ          SI, R8
+	MOVWQZX       DI, R9
+	VPBROADCASTD  R8, Z1
+	KMOVW         R9, K1
+	VPADDD        Z0, Z1, Z1
+	VPCOMPRESSD.Z Z1, K1, Z1
+	VMOVDQU64     Z1, (BX)
+	POPCNTQ       R9, R9
+	LEAQ          (BX)(R9*4), BX
+	SHRQ          $0x10, DI
+	ADDQ          $0x10, R8
+	MOVWQZX       DI, R9
+	VPBROADCASTD  R8, Z1
+	KMOVW         R9, K1
+	VPADDD        Z0, Z1, Z1
+	VPCOMPRESSD.Z Z1, K1, Z1
+	VMOVDQU64     Z1, (BX)
+	POPCNTQ       R9, R9
+	LEAQ          (BX)(R9*4), BX
+	SHRQ          $0x10, DI
+	ADDQ          $0x10, R8
+	MOVWQZX       DI, R9
+	VPBROADCASTD  R8, Z1
+	KMOVW         R9, K1
+	VPADDD        Z0, Z1, Z1
+	VPCOMPRESSD.Z Z1, K1, Z1
+	VMOVDQU64     Z1, (BX)
+	POPCNTQ       R9, R9
+	LEAQ          (BX)(R9*4), BX
+	SHRQ          $0x10, DI
+	ADDQ          $0x10, R8
+	MOVWQZX       DI, DI
+	VPBROADCASTD  R8, Z1
+	KMOVW         DI, K1
+	VPADDD        Z0, Z1, Z1
+	VPCOMPRESSD.Z Z1, K1, Z1
+	VMOVDQU64     Z1, (BX)
+	POPCNTQ       DI, DI
+	LEAQ          (BX)(DI*4), BX
+
+next:
+	ADDQ $0x40, SI
+	ADDQ $0x08, CX
+	DECQ DX
+	JNZ  loop
+
+loop_done:
+	SUBQ AX, BX
+	SHRQ $0x02, BX
+	MOVQ BX, n+24(FP)
+	VZEROUPPER
+	RET
+
+DATA dwords_0_1_2_3_4_5_6_7_8_9_10_11_12_13_14_15<>+0(SB)/8, $0x0000000100000000
+DATA dwords_0_1_2_3_4_5_6_7_8_9_10_11_12_13_14_15<>+8(SB)/8, $0x0000000300000002
+DATA dwords_0_1_2_3_4_5_6_7_8_9_10_11_12_13_14_15<>+16(SB)/8, $0x0000000500000004
+DATA dwords_0_1_2_3_4_5_6_7_8_9_10_11_12_13_14_15<>+24(SB)/8, $0x0000000700000006
+DATA dwords_0_1_2_3_4_5_6_7_8_9_10_11_12_13_14_15<>+32(SB)/8, $0x0000000900000008
+DATA dwords_0_1_2_3_4_5_6_7_8_9_10_11_12_13_14_15<>+40(SB)/8, $0x0000000b0000000a
+DATA dwords_0_1_2_3_4_5_6_7_8_9_10_11_12_13_14_15<>+48(SB)/8, $0x0000000d0000000c
+DATA dwords_0_1_2_3_4_5_6_7_8_9_10_11_12_13_14_15<>+56(SB)/8, $0x0000000f0000000e
+GLOBL dwords_0_1_2_3_4_5_6_7_8_9_10_11_12_13_14_15<>(SB), RODATA|NOPTR, $64
+
+// func toSelectionAVX2(dst *int32, bm *uint64, words int) (n int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·toSelectionAVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  bm+8(FP), CX
+	MOVQ  words+16(FP), DX
+	LEAQ  toSelectionAVX2_positions<>+0(SB), BX
+	MOVQ  AX, SI
+	XORQ  DI, DI
+	TESTQ DX, DX
+	JZ    loop_done
+
+loop:
+	MOVQ         (CX), R8
+	TESTQ        R8, R8
+	JZ           next
+	MOVQ         DI, R9
+	MOVBQZX      R8, R10
+	VMOVQ        R9, X0
+	VPBROADCASTD X0, Y1
+	VPMOVZXBD    (BX)(R10*8), Y0
+	VPADDD       Y1, Y0, Y0
+	VMOVDQU      Y0, (SI)
+	POPCNTQ      R10, R10
+	LEAQ         (SI)(R10*4), SI
+	SHRQ         $0x08, R8
+	ADDQ         $0x08, R9
+	MOVBQZX      R8, R10
+	VMOVQ        R9, X0
+	VPBROADCASTD X0, Y1
+	VPMOVZXBD    (BX)(R10*8), Y0
+	VPADDD       Y1, Y0, Y0
+	VMOVDQU      Y0, (SI)
+	POPCNTQ      R10, R10
+	LEAQ         (SI)(R10*4), SI
+	SHRQ         $0x08, R8
+	ADDQ         $0x08, R9
+	MOVBQZX      R8, R10
+	VMOVQ        R9, X0
+	VPBROADCASTD X0, Y1
+	VPMOVZXBD    (BX)(R10*8), Y0
+	VPADDD       Y1, Y0, Y0
+	VMOVDQU      Y0, (SI)
+	POPCNTQ      R10, R10
+	LEAQ         (SI)(R10*4), SI
+	SHRQ         $0x08, R8
+	ADDQ         $0x08, R9
+	MOVBQZX      R8, R10
+	VMOVQ        R9, X0
+	VPBROADCASTD X0, Y1
+	VPMOVZXBD    (BX)(R10*8), Y0
+	VPADDD       Y1, Y0, Y0
+	VMOVDQU      Y0, (SI)
+	POPCNTQ      R10, R10
+	LEAQ         (SI)(R10*4), SI
+	SHRQ         $0x08, R8
+	ADDQ         $0x08, R9
+	MOVBQZX      R8, R10
+	VMOVQ        R9, X0
+	VPBROADCASTD X0, Y1
+	VPMOVZXBD    (BX)(R10*8), Y0
+	VPADDD       Y1, Y0, Y0
+	VMOVDQU      Y0, (SI)
+	POPCNTQ      R10, R10
+	LEAQ         (SI)(R10*4), SI
+	SHRQ         $0x08, R8
+	ADDQ         $0x08, R9
+	MOVBQZX      R8, R10
+	VMOVQ        R9, X0
+	VPBROADCASTD X0, Y1
+	VPMOVZXBD    (BX)(R10*8), Y0
+	VPADDD       Y1, Y0, Y0
+	VMOVDQU      Y0, (SI)
+	POPCNTQ      R10, R10
+	LEAQ         (SI)(R10*4), SI
+	SHRQ         $0x08, R8
+	ADDQ         $0x08, R9
+	MOVBQZX      R8, R10
+	VMOVQ        R9, X0
+	VPBROADCASTD X0, Y1
+	VPMOVZXBD    (BX)(R10*8), Y0
+	VPADDD       Y1, Y0, Y0
+	VMOVDQU      Y0, (SI)
+	POPCNTQ      R10, R10
+	LEAQ         (SI)(R10*4), SI
+	SHRQ         $0x08, R8
+	ADDQ         $0x08, R9
+	MOVBQZX      R8, R8
+	VMOVQ        R9, X0
+	VPBROADCASTD X0, Y1
+	VPMOVZXBD    (BX)(R8*8), Y0
+	VPADDD       Y1, Y0, Y0
+	VMOVDQU      Y0, (SI)
+	POPCNTQ      R8, R8
+	LEAQ         (SI)(R8*4), SI
+
+next:
+	ADDQ $0x40, DI
+	ADDQ $0x08, CX
+	DECQ DX
+	JNZ  loop
+
+loop_done:
+	SUBQ AX, SI
+	SHRQ $0x02, SI
+	MOVQ SI, n+24(FP)
+	VZEROUPPER
+	RET
+
+DATA toSelectionAVX2_positions<>+0(SB)/8, $0x0000000000000000
+DATA toSelectionAVX2_positions<>+8(SB)/8, $0x0000000000000000
+DATA toSelectionAVX2_positions<>+16(SB)/8, $0x0000000000000001
+DATA toSelectionAVX2_positions<>+24(SB)/8, $0x0000000000000100
+DATA toSelectionAVX2_positions<>+32(SB)/8, $0x0000000000000002
+DATA toSelectionAVX2_positions<>+40(SB)/8, $0x0000000000000200
+DATA toSelectionAVX2_positions<>+48(SB)/8, $0x0000000000000201
+DATA toSelectionAVX2_positions<>+56(SB)/8, $0x0000000000020100
+DATA toSelectionAVX2_positions<>+64(SB)/8, $0x0000000000000003
+DATA toSelectionAVX2_positions<>+72(SB)/8, $0x0000000000000300
+DATA toSelectionAVX2_positions<>+80(SB)/8, $0x0000000000000301
+DATA toSelectionAVX2_positions<>+88(SB)/8, $0x0000000000030100
+DATA toSelectionAVX2_positions<>+96(SB)/8, $0x0000000000000302
+DATA toSelectionAVX2_positions<>+104(SB)/8, $0x0000000000030200
+DATA toSelectionAVX2_positions<>+112(SB)/8, $0x0000000000030201
+DATA toSelectionAVX2_positions<>+120(SB)/8, $0x0000000003020100
+DATA toSelectionAVX2_positions<>+128(SB)/8, $0x0000000000000004
+DATA toSelectionAVX2_positions<>+136(SB)/8, $0x0000000000000400
+DATA toSelectionAVX2_positions<>+144(SB)/8, $0x0000000000000401
+DATA toSelectionAVX2_positions<>+152(SB)/8, $0x0000000000040100
+DATA toSelectionAVX2_positions<>+160(SB)/8, $0x0000000000000402
+DATA toSelectionAVX2_positions<>+168(SB)/8, $0x0000000000040200
+DATA toSelectionAVX2_positions<>+176(SB)/8, $0x0000000000040201
+DATA toSelectionAVX2_positions<>+184(SB)/8, $0x0000000004020100
+DATA toSelectionAVX2_positions<>+192(SB)/8, $0x0000000000000403
+DATA toSelectionAVX2_positions<>+200(SB)/8, $0x0000000000040300
+DATA toSelectionAVX2_positions<>+208(SB)/8, $0x0000000000040301
+DATA toSelectionAVX2_positions<>+216(SB)/8, $0x0000000004030100
+DATA toSelectionAVX2_positions<>+224(SB)/8, $0x0000000000040302
+DATA toSelectionAVX2_positions<>+232(SB)/8, $0x0000000004030200
+DATA toSelectionAVX2_positions<>+240(SB)/8, $0x0000000004030201
+DATA toSelectionAVX2_positions<>+248(SB)/8, $0x0000000403020100
+DATA toSelectionAVX2_positions<>+256(SB)/8, $0x0000000000000005
+DATA toSelectionAVX2_positions<>+264(SB)/8, $0x0000000000000500
+DATA toSelectionAVX2_positions<>+272(SB)/8, $0x0000000000000501
+DATA toSelectionAVX2_positions<>+280(SB)/8, $0x0000000000050100
+DATA toSelectionAVX2_positions<>+288(SB)/8, $0x0000000000000502
+DATA toSelectionAVX2_positions<>+296(SB)/8, $0x0000000000050200
+DATA toSelectionAVX2_positions<>+304(SB)/8, $0x0000000000050201
+DATA toSelectionAVX2_positions<>+312(SB)/8, $0x0000000005020100
+DATA toSelectionAVX2_positions<>+320(SB)/8, $0x0000000000000503
+DATA toSelectionAVX2_positions<>+328(SB)/8, $0x0000000000050300
+DATA toSelectionAVX2_positions<>+336(SB)/8, $0x0000000000050301
+DATA toSelectionAVX2_positions<>+344(SB)/8, $0x0000000005030100
+DATA toSelectionAVX2_positions<>+352(SB)/8, $0x0000000000050302
+DATA toSelectionAVX2_positions<>+360(SB)/8, $0x0000000005030200
+DATA toSelectionAVX2_positions<>+368(SB)/8, $0x0000000005030201
+DATA toSelectionAVX2_positions<>+376(SB)/8, $0x0000000503020100
+DATA toSelectionAVX2_positions<>+384(SB)/8, $0x0000000000000504
+DATA toSelectionAVX2_positions<>+392(SB)/8, $0x0000000000050400
+DATA toSelectionAVX2_positions<>+400(SB)/8, $0x0000000000050401
+DATA toSelectionAVX2_positions<>+408(SB)/8, $0x0000000005040100
+DATA toSelectionAVX2_positions<>+416(SB)/8, $0x0000000000050402
+DATA toSelectionAVX2_positions<>+424(SB)/8, $0x0000000005040200
+DATA toSelectionAVX2_positions<>+432(SB)/8, $0x0000000005040201
+DATA toSelectionAVX2_positions<>+440(SB)/8, $0x0000000504020100
+DATA toSelectionAVX2_positions<>+448(SB)/8, $0x0000000000050403
+DATA toSelectionAVX2_positions<>+456(SB)/8, $0x0000000005040300
+DATA toSelectionAVX2_positions<>+464(SB)/8, $0x0000000005040301
+DATA toSelectionAVX2_positions<>+472(SB)/8, $0x0000000504030100
+DATA toSelectionAVX2_positions<>+480(SB)/8, $0x0000000005040302
+DATA toSelectionAVX2_positions<>+488(SB)/8, $0x0000000504030200
+DATA toSelectionAVX2_positions<>+496(SB)/8, $0x0000000504030201
+DATA toSelectionAVX2_positions<>+504(SB)/8, $0x0000050403020100
+DATA toSelectionAVX2_positions<>+512(SB)/8, $0x0000000000000006
+DATA toSelectionAVX2_positions<>+520(SB)/8, $0x0000000000000600
+DATA toSelectionAVX2_positions<>+528(SB)/8, $0x0000000000000601
+DATA toSelectionAVX2_positions<>+536(SB)/8, $0x0000000000060100
+DATA toSelectionAVX2_positions<>+544(SB)/8, $0x0000000000000602
+DATA toSelectionAVX2_positions<>+552(SB)/8, $0x0000000000060200
+DATA toSelectionAVX2_positions<>+560(SB)/8, $0x0000000000060201
+DATA toSelectionAVX2_positions<>+568(SB)/8, $0x0000000006020100
+DATA toSelectionAVX2_positions<>+576(SB)/8, $0x0000000000000603
+DATA toSelectionAVX2_positions<>+584(SB)/8, $0x0000000000060300
+DATA toSelectionAVX2_positions<>+592(SB)/8, $0x0000000000060301
+DATA toSelectionAVX2_positions<>+600(SB)/8, $0x0000000006030100
+DATA toSelectionAVX2_positions<>+608(SB)/8, $0x0000000000060302
+DATA toSelectionAVX2_positions<>+616(SB)/8, $0x0000000006030200
+DATA toSelectionAVX2_positions<>+624(SB)/8, $0x0000000006030201
+DATA toSelectionAVX2_positions<>+632(SB)/8, $0x0000000603020100
+DATA toSelectionAVX2_positions<>+640(SB)/8, $0x0000000000000604
+DATA toSelectionAVX2_positions<>+648(SB)/8, $0x0000000000060400
+DATA toSelectionAVX2_positions<>+656(SB)/8, $0x0000000000060401
+DATA toSelectionAVX2_positions<>+664(SB)/8, $0x0000000006040100
+DATA toSelectionAVX2_positions<>+672(SB)/8, $0x0000000000060402
+DATA toSelectionAVX2_positions<>+680(SB)/8, $0x0000000006040200
+DATA toSelectionAVX2_positions<>+688(SB)/8, $0x0000000006040201
+DATA toSelectionAVX2_positions<>+696(SB)/8, $0x0000000604020100
+DATA toSelectionAVX2_positions<>+704(SB)/8, $0x0000000000060403
+DATA toSelectionAVX2_positions<>+712(SB)/8, $0x0000000006040300
+DATA toSelectionAVX2_positions<>+720(SB)/8, $0x0000000006040301
+DATA toSelectionAVX2_positions<>+728(SB)/8, $0x0000000604030100
+DATA toSelectionAVX2_positions<>+736(SB)/8, $0x0000000006040302
+DATA toSelectionAVX2_positions<>+744(SB)/8, $0x0000000604030200
+DATA toSelectionAVX2_positions<>+752(SB)/8, $0x0000000604030201
+DATA toSelectionAVX2_positions<>+760(SB)/8, $0x0000060403020100
+DATA toSelectionAVX2_positions<>+768(SB)/8, $0x0000000000000605
+DATA toSelectionAVX2_positions<>+776(SB)/8, $0x0000000000060500
+DATA toSelectionAVX2_positions<>+784(SB)/8, $0x0000000000060501
+DATA toSelectionAVX2_positions<>+792(SB)/8, $0x0000000006050100
+DATA toSelectionAVX2_positions<>+800(SB)/8, $0x0000000000060502
+DATA toSelectionAVX2_positions<>+808(SB)/8, $0x0000000006050200
+DATA toSelectionAVX2_positions<>+816(SB)/8, $0x0000000006050201
+DATA toSelectionAVX2_positions<>+824(SB)/8, $0x0000000605020100
+DATA toSelectionAVX2_positions<>+832(SB)/8, $0x0000000000060503
+DATA toSelectionAVX2_positions<>+840(SB)/8, $0x0000000006050300
+DATA toSelectionAVX2_positions<>+848(SB)/8, $0x0000000006050301
+DATA toSelectionAVX2_positions<>+856(SB)/8, $0x0000000605030100
+DATA toSelectionAVX2_positions<>+864(SB)/8, $0x0000000006050302
+DATA toSelectionAVX2_positions<>+872(SB)/8, $0x0000000605030200
+DATA toSelectionAVX2_positions<>+880(SB)/8, $0x0000000605030201
+DATA toSelectionAVX2_positions<>+888(SB)/8, $0x0000060503020100
+DATA toSelectionAVX2_positions<>+896(SB)/8, $0x0000000000060504
+DATA toSelectionAVX2_positions<>+904(SB)/8, $0x0000000006050400
+DATA toSelectionAVX2_positions<>+912(SB)/8, $0x0000000006050401
+DATA toSelectionAVX2_positions<>+920(SB)/8, $0x0000000605040100
+DATA toSelectionAVX2_positions<>+928(SB)/8, $0x0000000006050402
+DATA toSelectionAVX2_positions<>+936(SB)/8, $0x0000000605040200
+DATA toSelectionAVX2_positions<>+944(SB)/8, $0x0000000605040201
+DATA toSelectionAVX2_positions<>+952(SB)/8, $0x0000060504020100
+DATA toSelectionAVX2_positions<>+960(SB)/8, $0x0000000006050403
+DATA toSelectionAVX2_positions<>+968(SB)/8, $0x0000000605040300
+DATA toSelectionAVX2_positions<>+976(SB)/8, $0x0000000605040301
+DATA toSelectionAVX2_positions<>+984(SB)/8, $0x0000060504030100
+DATA toSelectionAVX2_positions<>+992(SB)/8, $0x0000000605040302
+DATA toSelectionAVX2_positions<>+1000(SB)/8, $0x0000060504030200
+DATA toSelectionAVX2_positions<>+1008(SB)/8, $0x0000060504030201
+DATA toSelectionAVX2_positions<>+1016(SB)/8, $0x0006050403020100
+DATA toSelectionAVX2_positions<>+1024(SB)/8, $0x0000000000000007
+DATA toSelectionAVX2_positions<>+1032(SB)/8, $0x0000000000000700
+DATA toSelectionAVX2_positions<>+1040(SB)/8, $0x0000000000000701
+DATA toSelectionAVX2_positions<>+1048(SB)/8, $0x0000000000070100
+DATA toSelectionAVX2_positions<>+1056(SB)/8, $0x0000000000000702
+DATA toSelectionAVX2_positions<>+1064(SB)/8, $0x0000000000070200
+DATA toSelectionAVX2_positions<>+1072(SB)/8, $0x0000000000070201
+DATA toSelectionAVX2_positions<>+1080(SB)/8, $0x0000000007020100
+DATA toSelectionAVX2_positions<>+1088(SB)/8, $0x0000000000000703
+DATA toSelectionAVX2_positions<>+1096(SB)/8, $0x0000000000070300
+DATA toSelectionAVX2_positions<>+1104(SB)/8, $0x0000000000070301
+DATA toSelectionAVX2_positions<>+1112(SB)/8, $0x0000000007030100
+DATA toSelectionAVX2_positions<>+1120(SB)/8, $0x0000000000070302
+DATA toSelectionAVX2_positions<>+1128(SB)/8, $0x0000000007030200
+DATA toSelectionAVX2_positions<>+1136(SB)/8, $0x0000000007030201
+DATA toSelectionAVX2_positions<>+1144(SB)/8, $0x0000000703020100
+DATA toSelectionAVX2_positions<>+1152(SB)/8, $0x0000000000000704
+DATA toSelectionAVX2_positions<>+1160(SB)/8, $0x0000000000070400
+DATA toSelectionAVX2_positions<>+1168(SB)/8, $0x0000000000070401
+DATA toSelectionAVX2_positions<>+1176(SB)/8, $0x0000000007040100
+DATA toSelectionAVX2_positions<>+1184(SB)/8, $0x0000000000070402
+DATA toSelectionAVX2_positions<>+1192(SB)/8, $0x0000000007040200
+DATA toSelectionAVX2_positions<>+1200(SB)/8, $0x0000000007040201
+DATA toSelectionAVX2_positions<>+1208(SB)/8, $0x0000000704020100
+DATA toSelectionAVX2_positions<>+1216(SB)/8, $0x0000000000070403
+DATA toSelectionAVX2_positions<>+1224(SB)/8, $0x0000000007040300
+DATA toSelectionAVX2_positions<>+1232(SB)/8, $0x0000000007040301
+DATA toSelectionAVX2_positions<>+1240(SB)/8, $0x0000000704030100
+DATA toSelectionAVX2_positions<>+1248(SB)/8, $0x0000000007040302
+DATA toSelectionAVX2_positions<>+1256(SB)/8, $0x0000000704030200
+DATA toSelectionAVX2_positions<>+1264(SB)/8, $0x0000000704030201
+DATA toSelectionAVX2_positions<>+1272(SB)/8, $0x0000070403020100
+DATA toSelectionAVX2_positions<>+1280(SB)/8, $0x0000000000000705
+DATA toSelectionAVX2_positions<>+1288(SB)/8, $0x0000000000070500
+DATA toSelectionAVX2_positions<>+1296(SB)/8, $0x0000000000070501
+DATA toSelectionAVX2_positions<>+1304(SB)/8, $0x0000000007050100
+DATA toSelectionAVX2_positions<>+1312(SB)/8, $0x0000000000070502
+DATA toSelectionAVX2_positions<>+1320(SB)/8, $0x0000000007050200
+DATA toSelectionAVX2_positions<>+1328(SB)/8, $0x0000000007050201
+DATA toSelectionAVX2_positions<>+1336(SB)/8, $0x0000000705020100
+DATA toSelectionAVX2_positions<>+1344(SB)/8, $0x0000000000070503
+DATA toSelectionAVX2_positions<>+1352(SB)/8, $0x0000000007050300
+DATA toSelectionAVX2_positions<>+1360(SB)/8, $0x0000000007050301
+DATA toSelectionAVX2_positions<>+1368(SB)/8, $0x0000000705030100
+DATA toSelectionAVX2_positions<>+1376(SB)/8, $0x0000000007050302
+DATA toSelectionAVX2_positions<>+1384(SB)/8, $0x0000000705030200
+DATA toSelectionAVX2_positions<>+1392(SB)/8, $0x0000000705030201
+DATA toSelectionAVX2_positions<>+1400(SB)/8, $0x0000070503020100
+DATA toSelectionAVX2_positions<>+1408(SB)/8, $0x0000000000070504
+DATA toSelectionAVX2_positions<>+1416(SB)/8, $0x0000000007050400
+DATA toSelectionAVX2_positions<>+1424(SB)/8, $0x0000000007050401
+DATA toSelectionAVX2_positions<>+1432(SB)/8, $0x0000000705040100
+DATA toSelectionAVX2_positions<>+1440(SB)/8, $0x0000000007050402
+DATA toSelectionAVX2_positions<>+1448(SB)/8, $0x0000000705040200
+DATA toSelectionAVX2_positions<>+1456(SB)/8, $0x0000000705040201
+DATA toSelectionAVX2_positions<>+1464(SB)/8, $0x0000070504020100
+DATA toSelectionAVX2_positions<>+1472(SB)/8, $0x0000000007050403
+DATA toSelectionAVX2_positions<>+1480(SB)/8, $0x0000000705040300
+DATA toSelectionAVX2_positions<>+1488(SB)/8, $0x0000000705040301
+DATA toSelectionAVX2_positions<>+1496(SB)/8, $0x0000070504030100
+DATA toSelectionAVX2_positions<>+1504(SB)/8, $0x0000000705040302
+DATA toSelectionAVX2_positions<>+1512(SB)/8, $0x0000070504030200
+DATA toSelectionAVX2_positions<>+1520(SB)/8, $0x0000070504030201
+DATA toSelectionAVX2_positions<>+1528(SB)/8, $0x0007050403020100
+DATA toSelectionAVX2_positions<>+1536(SB)/8, $0x0000000000000706
+DATA toSelectionAVX2_positions<>+1544(SB)/8, $0x0000000000070600
+DATA toSelectionAVX2_positions<>+1552(SB)/8, $0x0000000000070601
+DATA toSelectionAVX2_positions<>+1560(SB)/8, $0x0000000007060100
+DATA toSelectionAVX2_positions<>+1568(SB)/8, $0x0000000000070602
+DATA toSelectionAVX2_positions<>+1576(SB)/8, $0x0000000007060200
+DATA toSelectionAVX2_positions<>+1584(SB)/8, $0x0000000007060201
+DATA toSelectionAVX2_positions<>+1592(SB)/8, $0x0000000706020100
+DATA toSelectionAVX2_positions<>+1600(SB)/8, $0x0000000000070603
+DATA toSelectionAVX2_positions<>+1608(SB)/8, $0x0000000007060300
+DATA toSelectionAVX2_positions<>+1616(SB)/8, $0x0000000007060301
+DATA toSelectionAVX2_positions<>+1624(SB)/8, $0x0000000706030100
+DATA toSelectionAVX2_positions<>+1632(SB)/8, $0x0000000007060302
+DATA toSelectionAVX2_positions<>+1640(SB)/8, $0x0000000706030200
+DATA toSelectionAVX2_positions<>+1648(SB)/8, $0x0000000706030201
+DATA toSelectionAVX2_positions<>+1656(SB)/8, $0x0000070603020100
+DATA toSelectionAVX2_positions<>+1664(SB)/8, $0x0000000000070604
+DATA toSelectionAVX2_positions<>+1672(SB)/8, $0x0000000007060400
+DATA toSelectionAVX2_positions<>+1680(SB)/8, $0x0000000007060401
+DATA toSelectionAVX2_positions<>+1688(SB)/8, $0x0000000706040100
+DATA toSelectionAVX2_positions<>+1696(SB)/8, $0x0000000007060402
+DATA toSelectionAVX2_positions<>+1704(SB)/8, $0x0000000706040200
+DATA toSelectionAVX2_positions<>+1712(SB)/8, $0x0000000706040201
+DATA toSelectionAVX2_positions<>+1720(SB)/8, $0x0000070604020100
+DATA toSelectionAVX2_positions<>+1728(SB)/8, $0x0000000007060403
+DATA toSelectionAVX2_positions<>+1736(SB)/8, $0x0000000706040300
+DATA toSelectionAVX2_positions<>+1744(SB)/8, $0x0000000706040301
+DATA toSelectionAVX2_positions<>+1752(SB)/8, $0x0000070604030100
+DATA toSelectionAVX2_positions<>+1760(SB)/8, $0x0000000706040302
+DATA toSelectionAVX2_positions<>+1768(SB)/8, $0x0000070604030200
+DATA toSelectionAVX2_positions<>+1776(SB)/8, $0x0000070604030201
+DATA toSelectionAVX2_positions<>+1784(SB)/8, $0x0007060403020100
+DATA toSelectionAVX2_positions<>+1792(SB)/8, $0x0000000000070605
+DATA toSelectionAVX2_positions<>+1800(SB)/8, $0x0000000007060500
+DATA toSelectionAVX2_positions<>+1808(SB)/8, $0x0000000007060501
+DATA toSelectionAVX2_positions<>+1816(SB)/8, $0x0000000706050100
+DATA toSelectionAVX2_positions<>+1824(SB)/8, $0x0000000007060502
+DATA toSelectionAVX2_positions<>+1832(SB)/8, $0x0000000706050200
+DATA toSelectionAVX2_positions<>+1840(SB)/8, $0x0000000706050201
+DATA toSelectionAVX2_positions<>+1848(SB)/8, $0x0000070605020100
+DATA toSelectionAVX2_positions<>+1856(SB)/8, $0x0000000007060503
+DATA toSelectionAVX2_positions<>+1864(SB)/8, $0x0000000706050300
+DATA toSelectionAVX2_positions<>+1872(SB)/8, $0x0000000706050301
+DATA toSelectionAVX2_positions<>+1880(SB)/8, $0x0000070605030100
+DATA toSelectionAVX2_positions<>+1888(SB)/8, $0x0000000706050302
+DATA toSelectionAVX2_positions<>+1896(SB)/8, $0x0000070605030200
+DATA toSelectionAVX2_positions<>+1904(SB)/8, $0x0000070605030201
+DATA toSelectionAVX2_positions<>+1912(SB)/8, $0x0007060503020100
+DATA toSelectionAVX2_positions<>+1920(SB)/8, $0x0000000007060504
+DATA toSelectionAVX2_positions<>+1928(SB)/8, $0x0000000706050400
+DATA toSelectionAVX2_positions<>+1936(SB)/8, $0x0000000706050401
+DATA toSelectionAVX2_positions<>+1944(SB)/8, $0x0000070605040100
+DATA toSelectionAVX2_positions<>+1952(SB)/8, $0x0000000706050402
+DATA toSelectionAVX2_positions<>+1960(SB)/8, $0x0000070605040200
+DATA toSelectionAVX2_positions<>+1968(SB)/8, $0x0000070605040201
+DATA toSelectionAVX2_positions<>+1976(SB)/8, $0x0007060504020100
+DATA toSelectionAVX2_positions<>+1984(SB)/8, $0x0000000706050403
+DATA toSelectionAVX2_positions<>+1992(SB)/8, $0x0000070605040300
+DATA toSelectionAVX2_positions<>+2000(SB)/8, $0x0000070605040301
+DATA toSelectionAVX2_positions<>+2008(SB)/8, $0x0007060504030100
+DATA toSelectionAVX2_positions<>+2016(SB)/8, $0x0000070605040302
+DATA toSelectionAVX2_positions<>+2024(SB)/8, $0x0007060504030200
+DATA toSelectionAVX2_positions<>+2032(SB)/8, $0x0007060504030201
+DATA toSelectionAVX2_positions<>+2040(SB)/8, $0x0706050403020100
+GLOBL toSelectionAVX2_positions<>(SB), RODATA|NOPTR, $2048

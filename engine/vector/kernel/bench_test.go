@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"testing"
 )
 
@@ -43,4 +44,34 @@ func BenchmarkCompare(b *testing.B) {
 	perRow(b, "columns/float64", benchRows, func() { CompareColumns(Lt, dst, f64, f64) })
 	perRow(b, "between/int32", benchRows, func() { Between(dst, i32, 20, 50) })
 	perRow(b, "between/int64", benchRows, func() { Between(dst, i64, 20, 50) })
+}
+
+func BenchmarkUnpack(b *testing.B) {
+	src := make([]byte, 4*benchRows)
+	d8, d16, d32 := make([]uint8, benchRows), make([]uint16, benchRows), make([]uint32, benchRows)
+	perRow(b, "8/6", benchRows, func() { Unpack8(d8, src, 6) })
+	perRow(b, "16/12", benchRows, func() { Unpack16(d16, src, 12) })
+	perRow(b, "32/17", benchRows, func() { Unpack32(d32, src, 17) })
+	perRow(b, "32/27", benchRows, func() { Unpack32(d32, src, 27) })
+}
+
+func BenchmarkLookup(b *testing.B) {
+	dst := make([]uint64, Words(benchRows))
+	c8, c16, c32 := benchColumn[uint8](benchRows), benchColumn[uint16](benchRows), benchColumn[uint32](benchRows)
+	perRow(b, "8", benchRows, func() { Lookup8(dst, c8, &[4]uint64{5, 6}) })
+	perRow(b, "16/1024", benchRows, func() { Lookup16(dst, c16, make([]uint64, 16)) })
+	perRow(b, "16/4096", benchRows, func() { Lookup16(dst, c16, make([]uint64, 64)) })
+	perRow(b, "16/more", benchRows, func() { Lookup16(dst, c16, make([]uint64, 100)) })
+	perRow(b, "32", benchRows, func() { Lookup32(dst, c32, make([]uint64, 100)) })
+	perRow(b, "max8", benchRows, func() { MaxCode8(c8) })
+	perRow(b, "max16", benchRows, func() { MaxCode16(c16) })
+	perRow(b, "max32", benchRows, func() { MaxCode32(c32) })
+}
+
+func BenchmarkToSelection(b *testing.B) {
+	a, bm, dst := benchColumn[int32](benchRows), make([]uint64, Words(benchRows)), make([]int32, benchRows)
+	for _, percent := range []int32{1, 2, 5, 10, 50, 98} {
+		Compare(Lt, bm, a, percent)
+		perRow(b, strconv.Itoa(int(percent)), benchRows, func() { ToSelection(dst, bm, benchRows) })
+	}
 }

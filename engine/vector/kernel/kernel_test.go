@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -204,4 +205,136 @@ func TestOp(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestUnpack(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		t.Run("8", func(t *testing.T) { testUnpack(t, 8, Unpack8) })
+		t.Run("16", func(t *testing.T) { testUnpack(t, 16, Unpack16) })
+		t.Run("32", func(t *testing.T) { testUnpack(t, 32, Unpack32) })
+	})
+}
+
+func testUnpack[T uint8 | uint16 | uint32](t *testing.T, most uint, unpack func([]T, []byte, uint)) {
+	r, dsts, srcs := random(t), newInputs[T](t), guarded[byte](t, 4*2*maxRows)
+	for width := range most + 1 {
+		for range rounds / 8 {
+			n := r.IntN(maxRows)
+			dst := dsts.last(n)
+			src := srcs[len(srcs)-(n*int(width)+7)/8:]
+			for i := range src {
+				src[i] = byte(r.Uint32())
+			}
+			unpack(dst, src, width)
+			wantRows(t, fmt.Sprintf("width %d", width), dst, func(i int) (v T) {
+				for b := range int(width) {
+					at := i*int(width) + b
+					v |= T(src[at/8]>>(at%8)&1) << b
+				}
+				return v
+			})
+		}
+	}
+}
+
+func TestUnpackRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		unpack func()
+	}{
+		{"a width beyond the element", func() { Unpack8(make([]uint8, 64), make([]byte, 999), 9) }},
+		{"too little input", func() { Unpack16(make([]uint16, 64), make([]byte, 7), 1) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("did not panic")
+				}
+			}()
+			tc.unpack()
+		})
+	}
+}
+
+func TestLookup(t *testing.T) {
+	r := random(t)
+	c8s, c16s, c32s, dsts := newInputs[uint8](t), newInputs[uint16](t), newInputs[uint32](t), newInputs[uint64](t)
+	levels(t, func(t *testing.T) {
+		for range rounds {
+			n := r.IntN(maxRows)
+			c8, c16, c32, dst := c8s.last(n), c16s.last(n), c32s.last(n), dsts.last(Words(n))
+			table := make([]uint64, r.IntN([]int{3, 17, 65, 200}[r.IntN(4)]))
+			fillBitmap(r, table, len(table)*64)
+			for i := range n {
+				c8[i], c16[i] = uint8(r.Uint32()), uint16(r.Uint32())
+				if r.IntN(2) == 0 {
+					c16[i] = uint16(r.IntN(len(table)*64 + 3))
+				}
+				c32[i] = uint32(r.Uint64() >> (32 + r.IntN(32)))
+			}
+			in := func(c int) bool { return c/64 < len(table) && Test(table, c) }
+			Lookup16(dst, c16, table)
+			wantBitmap(t, fmt.Sprintf("16 bits, %d words", len(table)), dst, n, func(i int) bool { return in(int(c16[i])) })
+			Lookup32(dst, c32, table)
+			wantBitmap(t, "32 bits", dst, n, func(i int) bool { return in(int(c32[i])) })
+			var small [4]uint64
+			copy(small[:], table)
+			Lookup8(dst, c8, &small)
+			wantBitmap(t, "8 bits", dst, n, func(i int) bool { return Test(small[:], int(c8[i])) })
+		}
+	})
+}
+
+func TestMaxCode(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		testMaxCode(t, MaxCode8)
+		testMaxCode(t, MaxCode16)
+		testMaxCode(t, MaxCode32)
+	})
+}
+
+func testMaxCode[C uint8 | uint16 | uint32](t *testing.T, f func([]C) C) {
+	r, in := random(t), newInputs[C](t)
+	for range rounds {
+		codes := in.last(r.IntN(maxRows))
+		bound := C(1) << r.IntN(int(unsafe.Sizeof(C(0)))*8)
+		var want C
+		for i := range codes {
+			codes[i] = C(r.Uint64()) % bound
+			want = max(want, codes[i])
+		}
+		if got := f(codes); got != want {
+			t.Fatalf("%d codes: %d, want %d", len(codes), got, want)
+		}
+	}
+}
+
+func TestSelection(t *testing.T) {
+	r, bms, dsts := random(t), newInputs[uint64](t), newInputs[int32](t)
+	levels(t, func(t *testing.T) {
+		for range rounds {
+			n := r.IntN(maxRows)
+			bm := bms.last(Words(n))
+			fillBitmap(r, bm, n)
+			count := Count(bm)
+			dst := dsts.last(count + r.IntN(n-count+1))
+			if got := ToSelection(dst, bm, n); got != count {
+				t.Fatalf("%d rows selected, want %d", got, count)
+			}
+			at := 0
+			for i := range n {
+				if Test(bm, i) {
+					if dst[at] != int32(i) {
+						t.Fatalf("selected row %d is %d, want %d", at, dst[at], i)
+					}
+					at++
+				}
+			}
+			back := slices.Repeat([]uint64{^uint64(0)}, len(bm))
+			FromSelection(back, dst[:count])
+			if !slices.Equal(back, bm) {
+				t.Fatalf("back from a selection: %x, want %x", back, bm)
+			}
+		}
+	})
 }

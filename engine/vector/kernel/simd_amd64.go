@@ -51,13 +51,6 @@ func best() simd {
 
 // Each function does none of the rows and leaves all to the scalar loop.
 
-func toSelectionSIMD([]int32, []uint64) (k, words int)          { return 0, 0 }
-func unpack8SIMD([]uint8, []byte, uint) int                     { return 0 }
-func unpack16SIMD([]uint16, []byte, uint) int                   { return 0 }
-func unpack32SIMD([]uint32, []byte, uint) int                   { return 0 }
-func lookup8SIMD([]uint64, []uint8, *[4]uint64) int             { return 0 }
-func lookup16SIMD([]uint64, []uint16, []uint64) int             { return 0 }
-func maxCodeSIMD[C uint8 | uint16 | uint32]([]C) (C, int)       { return 0, 0 }
 func gatherCodes8SIMD[T any]([]T, []T, []uint8) int             { return 0 }
 func arithSIMD[T Number](arithOp, []T, []T, []T) int            { return 0 }
 func arithConstSIMD[T Number](arithOp, []T, []T, T) int         { return 0 }

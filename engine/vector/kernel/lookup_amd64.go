@@ -1,0 +1,69 @@
+package kernel
+
+import "unsafe"
+
+func lookup8SIMD(dst []uint64, codes []uint8, table *[4]uint64) int {
+	words := len(codes) / 64
+	d, c := unsafe.SliceData(dst), unsafe.SliceData(codes)
+	switch level {
+	case avx512:
+		lookup8AVX512(d, c, words, table)
+	case avx2:
+		lookup8AVX2(d, c, words, table)
+	default:
+		return 0
+	}
+	return words * 64
+}
+
+func lookup16SIMD(dst []uint64, codes []uint16, table []uint64) int {
+	words := len(codes) / 64
+	d, c := unsafe.SliceData(dst), unsafe.SliceData(codes)
+	switch {
+	case level != avx512 || words == 0:
+		return 0
+	case len(table) <= 16:
+		var t [16]uint64
+		copy(t[:], table)
+		lookup16SmallAVX512(d, c, words, &t)
+	case len(table) <= 64:
+		var t [64]uint64
+		copy(t[:], table)
+		lookup16LargeAVX512(d, c, words, &t)
+	default:
+		return 0
+	}
+	return words * 64
+}
+
+func maxCodeSIMD[C uint8 | uint16 | uint32](codes []C) (largest C, n int) {
+	size := int(unsafe.Sizeof(largest))
+	block := 64 / size
+	if level == avx512 {
+		block *= 2
+	}
+	blocks := len(codes) / block
+	if level == off || blocks == 0 {
+		return 0, 0
+	}
+	var lanes [64]byte // AVX2 fills half of it
+	p := unsafe.Pointer(unsafe.SliceData(codes))
+	switch wide := level == avx512; {
+	case size == 1 && wide:
+		maxCodeUint8AVX512((*uint8)(p), blocks, &lanes)
+	case size == 1:
+		maxCodeUint8AVX2((*uint8)(p), blocks, &lanes)
+	case size == 2 && wide:
+		maxCodeUint16AVX512((*uint16)(p), blocks, &lanes)
+	case size == 2:
+		maxCodeUint16AVX2((*uint16)(p), blocks, &lanes)
+	case wide:
+		maxCodeUint32AVX512((*uint32)(p), blocks, &lanes)
+	default:
+		maxCodeUint32AVX2((*uint32)(p), blocks, &lanes)
+	}
+	for _, c := range unsafe.Slice((*C)(unsafe.Pointer(&lanes)), 64/size) {
+		largest = max(largest, c)
+	}
+	return largest, blocks * block
+}
