@@ -5,6 +5,7 @@ package vector
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/fletchdb/fletch/engine/sqltype"
@@ -207,6 +208,11 @@ func SetDict[C uint8 | uint16 | uint32](v *Vector, dict *Vector, id uint64, code
 		codes: unsafe.Pointer(unsafe.SliceData(codes)), width: uint8(unsafe.Sizeof(*new(C))),
 	}
 }
+
+var dictIDs atomic.Uint64
+
+// NewDictID is a DictID that no dictionary of this process has had.
+func NewDictID() uint64 { return dictIDs.Add(1) }
 
 // CodeWidth is the number of bytes of a Dict vector's codes: 1, 2 or 4.
 func (v *Vector) CodeWidth() int { return int(v.width) }
