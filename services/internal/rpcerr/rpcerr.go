@@ -103,6 +103,9 @@ func position(p uint32) int32 { return int32(min(p, 1<<30)) }
 
 // ToWorker makes the error that a worker's handler returns.
 func ToWorker(err error) error {
+	if err == nil {
+		return nil
+	}
 	var rpc *connect.Error
 	if errors.As(err, &rpc) && !rpc.IsRemote() {
 		return rpc
@@ -167,6 +170,9 @@ func Message(e *sqlerr.Error) string { return clip(e.Message, maxMessage) }
 
 // ToAPI makes the error that a coordinator's handler returns.
 func ToAPI(err error, queryID string, rows uint64) error {
+	if err == nil {
+		return nil
+	}
 	var rpc *connect.Error
 	if errors.As(err, &rpc) && !rpc.IsRemote() {
 		return rpc

@@ -228,7 +228,9 @@ type StageInput struct {
 	// Number of the producing stage.
 	Stage uint32 `protobuf:"varint,1,opt,name=stage,proto3" json:"stage,omitempty"`
 	// Its tasks, ascending by task. A worker pulls from these addresses only.
-	Producers     []*Producer `protobuf:"bytes,2,rep,name=producers,proto3" json:"producers,omitempty"`
+	Producers []*Producer `protobuf:"bytes,2,rep,name=producers,proto3" json:"producers,omitempty"`
+	// Its output is dealt out to partitions, of which this task reads the one of its own number; else partition 0.
+	Partitioned   bool `protobuf:"varint,3,opt,name=partitioned,proto3" json:"partitioned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -275,6 +277,13 @@ func (x *StageInput) GetProducers() []*Producer {
 		return x.Producers
 	}
 	return nil
+}
+
+func (x *StageInput) GetPartitioned() bool {
+	if x != nil {
+		return x.Partitioned
+	}
+	return false
 }
 
 // Producer is one task of a producing stage.
@@ -1043,11 +1052,12 @@ const file_fletch_worker_v1_worker_proto_rawDesc = "" +
 	"\x06inputs\x18\x03 \x03(\v2\x1c.fletch.worker.v1.StageInputR\x06inputs\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\fR\x05token\x127\n" +
 	"\aoptions\x18\x05 \x01(\v2\x1d.fletch.worker.v1.TaskOptionsR\aoptions\"\x11\n" +
-	"\x0fSetPlanResponse\"\\\n" +
+	"\x0fSetPlanResponse\"~\n" +
 	"\n" +
 	"StageInput\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\rR\x05stage\x128\n" +
-	"\tproducers\x18\x02 \x03(\v2\x1a.fletch.worker.v1.ProducerR\tproducers\"j\n" +
+	"\tproducers\x18\x02 \x03(\v2\x1a.fletch.worker.v1.ProducerR\tproducers\x12 \n" +
+	"\vpartitioned\x18\x03 \x01(\bR\vpartitioned\"j\n" +
 	"\bProducer\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x128\n" +

@@ -1,0 +1,270 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"regexp"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/fletchdb/fletch/engine/budget"
+	"github.com/fletchdb/fletch/engine/codec"
+	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
+	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
+	"github.com/fletchdb/fletch/gen/go/fletch/worker/v1/workerv1connect"
+	"github.com/fletchdb/fletch/services/internal/arrowwire"
+	"github.com/fletchdb/fletch/services/internal/httpserve"
+	"github.com/fletchdb/fletch/services/internal/rpcerr"
+)
+
+// maxRequest is the largest request, in bytes.
+const maxRequest = 4 << 20
+
+// Progress messages of a Watch come this often unless it asks otherwise, and never more often than the minimum.
+const (
+	progressEvery   = 200 * time.Millisecond
+	progressMinimum = 50 * time.Millisecond
+)
+
+// handler is WorkerService.
+type handler struct{ worker *Worker }
+
+var _ workerv1connect.WorkerServiceHandler = (*handler)(nil)
+
+func (h *handler) WorkerInfo(context.Context, *identityv1.WorkerInfoRequest) (*identityv1.WorkerInfoResponse, error) {
+	return h.worker.info(), nil
+}
+
+var queryID = regexp.MustCompile(`^[0-9a-z_-]{1,64}$`)
+
+func checkKey(query string, attempt uint32) error {
+	if !queryID.MatchString(query) || attempt == 0 {
+		return connect.NewError(connect.CodeInvalidArgument, "a query is 1 to 64 bytes of [0-9a-z_-], an attempt at least 1")
+	}
+	return nil
+}
+
+func (h *handler) Watch(ctx context.Context, req *workerv1.WatchRequest, stream workerv1connect.WorkerServiceWatchServerStream) error {
+	if err := checkKey(req.GetQuery(), req.GetAttempt()); err != nil {
+		return err
+	}
+	if req.GetTimeout() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, req.GetTimeout().AsDuration(), sqlerr.New(sqlerr.Timeout, sqlerr.Pos{}, "canceling statement due to statement timeout"))
+		defer cancel()
+	}
+	a, err := h.worker.attempts.begin(ctx, attemptKey{req.GetQuery(), req.GetAttempt()}, rpcerr.Draining(h.worker.self))
+	if err != nil {
+		return err
+	}
+	cause := error(context.Canceled)
+	defer func() { h.worker.attempts.end(a, cause) }()
+	err = h.watch(ctx, a, req.GetProgressInterval(), stream)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		cause = err
+	}
+	return rpcerr.ToWorker(cause)
+}
+
+func (h *handler) watch(ctx context.Context, a *attempt, every *durationpb.Duration, stream workerv1connect.WorkerServiceWatchServerStream) error {
+	send := func(m *workerv1.WatchResponse) error {
+		httpserve.PutOff(ctx, httpserve.WriteTimeout)
+		return stream.Send(m)
+	}
+	if err := send(&workerv1.WatchResponse{Event: &workerv1.WatchResponse_Opened{Opened: &workerv1.AttemptOpened{}}}); err != nil {
+		return err
+	}
+	pause := progressEvery
+	if every != nil {
+		pause = max(progressMinimum, every.AsDuration())
+	}
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-a.ctx.Done():
+			return context.Cause(a.ctx)
+		case <-a.events.notify:
+		case <-ticker.C:
+			a.events.add(a.progress())
+		}
+		for _, m := range a.events.take() {
+			if err := send(m); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (h *handler) SetPlan(_ context.Context, req *workerv1.SetPlanRequest) (*workerv1.SetPlanResponse, error) {
+	key := req.GetKey()
+	if err := checkKey(key.GetQuery(), key.GetAttempt()); err != nil {
+		return nil, err
+	}
+	a, err := h.worker.attempts.find(attemptKey{key.GetQuery(), key.GetAttempt()})
+	if err != nil {
+		return nil, err
+	}
+	t, err := h.worker.newTask(a, req)
+	if err != nil {
+		return nil, rpcerr.ToWorker(err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ctx.Err() != nil {
+		return nil, errNotFound
+	}
+	if old := a.tasks[t.key]; old != nil {
+		if old.content == t.content {
+			return &workerv1.SetPlanResponse{}, nil
+		}
+		return nil, connect.NewError(connect.CodeAlreadyExists, "the task has another plan")
+	}
+	if a.memory == nil {
+		limit := h.worker.cfg.memory
+		if asked := int64(min(req.GetOptions().GetMemoryLimit(), 1<<62)); asked > 0 && (limit <= 0 || asked < limit) {
+			limit = asked
+		}
+		a.memory = budget.New(limit)
+	}
+	t.env.Budget = a.memory
+	a.tasks[t.key] = t
+	return &workerv1.SetPlanResponse{}, nil
+}
+
+// newTask reads a plan, which is not trusted.
+func (w *Worker) newTask(a *attempt, req *workerv1.SetPlanRequest) (*task, error) {
+	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
+	if err != nil {
+		return nil, sqlerr.New(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: it cannot be encoded")
+	}
+	if len(req.GetToken()) != 16 {
+		return nil, sqlerr.New(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: the token has 16 bytes")
+	}
+	root, out, err := codec.Decode(req.GetFragment())
+	if err != nil {
+		return nil, err
+	}
+	inputs := map[int32]*workerv1.StageInput{}
+	for _, in := range req.GetInputs() {
+		inputs[int32(in.GetStage())] = in
+	}
+	if err := checkInputs(root, inputs); err != nil {
+		return nil, err
+	}
+	threads := w.cfg.threads
+	if n := int(req.GetOptions().GetThreads()); n > 0 {
+		threads = min(threads, n)
+	}
+	batch := req.GetOptions().GetBatchRows()
+	if batch > 65536 {
+		return nil, sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: batches of %d rows", batch)
+	}
+	t := &task{
+		worker: w, attempt: a, key: taskKey{req.GetKey().GetStage(), req.GetKey().GetTask()}, content: sha256.Sum256(content),
+		root: root, out: out, inputs: inputs, token: bytes.Clone(req.GetToken()), operators: req.GetOptions().GetOperatorMetrics(),
+	}
+	t.prepare(threads, int(batch))
+	return t, nil
+}
+
+// checkInputs tells whether every stage that a plan reads has producers.
+func checkInputs(n physical.Node, inputs map[int32]*workerv1.StageInput) error {
+	if r, ok := n.(*physical.Remote); ok {
+		in := inputs[r.Stage]
+		if in == nil || len(in.GetProducers()) == 0 {
+			return sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: stage %d has no producer", r.Stage)
+		}
+		for _, p := range in.GetProducers() {
+			if p.GetUrl() == "" || p.GetIdentity() == nil {
+				return sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: a producer of stage %d without address or identity", r.Stage)
+			}
+		}
+	}
+	for _, c := range n.Children() {
+		if err := checkInputs(c, inputs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *handler) ExecuteTask(ctx context.Context, req *workerv1.ExecuteTaskRequest, _ workerv1connect.WorkerServiceExecuteTaskServerStream) error {
+	outlet, err := h.worker.claim(req)
+	if err != nil {
+		return err
+	}
+	defer outlet.close()
+	return rpcerr.ToWorker(h.stream(ctx, outlet))
+}
+
+// claim finds the outlet that a consumer asks for, once, and starts the task.
+func (w *Worker) claim(req *workerv1.ExecuteTaskRequest) (*outlet, error) {
+	key := req.GetKey()
+	a, err := w.attempts.find(attemptKey{key.GetQuery(), key.GetAttempt()})
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	t := a.tasks[taskKey{key.GetStage(), key.GetTask()}]
+	a.mu.Unlock()
+	if t == nil {
+		return nil, connect.NewError(connect.CodeNotFound, "no such task is planned here")
+	}
+	if subtle.ConstantTimeCompare(t.token, req.GetToken()) != 1 {
+		return nil, connect.NewError(connect.CodePermissionDenied, "the attempt's token is missing or wrong")
+	}
+	return t.claim(req.GetPartition(), req.GetConsumer())
+}
+
+func (h *handler) stream(ctx context.Context, o *outlet) error {
+	send := func(m *arrowwire.Message, err error) error {
+		if err != nil {
+			return err
+		}
+		httpserve.PutOff(ctx, httpserve.WriteTimeout)
+		return arrowwire.Send(ctx, m)
+	}
+	encoder := arrowwire.NewEncoder(o.task.schema)
+	if err := send(encoder.Schema()); err != nil {
+		return err
+	}
+	var rows, batches int64
+	for {
+		rec, err := o.next(ctx)
+		if err != nil {
+			return err
+		}
+		if rec == nil {
+			return send(arrowwire.End(rows, batches))
+		}
+		messages, err := encoder.Batch(rec)
+		rec.Release()
+		for i, m := range messages {
+			rows += m.Rows
+			batches++
+			if err := send(m, nil); err != nil {
+				for _, rest := range messages[i+1:] {
+					rest.Release()
+				}
+				return errors.Join(context.Cause(ctx), err)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"github.com/apache/arrow-go/v18/arrow"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/fletchdb/fletch/engine/arrowio"
+	"github.com/fletchdb/fletch/engine/budget"
+	"github.com/fletchdb/fletch/engine/exec"
+	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
+	"github.com/fletchdb/fletch/services/internal/rpcerr"
+)
+
+// A task is one task's plan and, once somebody has asked for its output, its run.
+type task struct {
+	worker    *Worker
+	attempt   *attempt
+	key       taskKey
+	content   [32]byte // of the request, to tell a repetition from another plan
+	root      physical.Node
+	out       physical.Output
+	inputs    map[int32]*workerv1.StageInput
+	token     []byte
+	operators bool
+	schema    *arrow.Schema
+	env       *exec.Env
+
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	outlets []*outlet // partition-major: partitions × consumers
+
+	mu       sync.Mutex
+	started  bool
+	open     int          // outlets that are not closed
+	exchange *budget.User // what the outlets hold
+}
+
+// errUnread ends a task whose output nobody reads any more.
+var errUnread = errors.New("nobody reads the task's output any more")
+
+func (t *task) prepare(threads, batchRows int) {
+	t.ctx, t.cancel = context.WithCancelCause(t.attempt.ctx)
+	t.schema = arrowio.Schema(t.root.Schema())
+	t.env = &exec.Env{Threads: threads, BatchRows: batchRows, Filters: &exec.RuntimeFilters{}, Metrics: &exec.Metrics{}}
+	t.env.OpenScan = func(ctx context.Context, scan *physical.Scan) (exec.Source, error) {
+		return t.worker.files.scan(ctx, scan, t.env)
+	}
+	t.env.OpenRemote = t.openRemote
+	for p := range t.out.Partitions {
+		for c := range t.out.Consumers {
+			consumer := c
+			if t.out.Kind == physical.Hash || t.out.Kind == physical.Robin {
+				consumer = p
+			}
+			t.outlets = append(t.outlets, &outlet{task: t, consumer: uint32(consumer), changed: make(chan struct{}, 1), taken: make(chan struct{}, 1)})
+		}
+	}
+	t.open = len(t.outlets)
+}
+
+// claim gives the outlet of a partition to one consumer, once, and starts the task if it is the first to ask.
+func (t *task) claim(partition, consumer uint32) (*outlet, error) {
+	if int(partition) >= t.out.Partitions {
+		return nil, connect.Errorf(connect.CodeInvalidArgument, "partition %d of %d", partition, t.out.Partitions)
+	}
+	at := t.outlets[int(partition)*t.out.Consumers:][:t.out.Consumers]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, o := range at {
+		if o.consumer != consumer {
+			continue
+		}
+		if o.claimed {
+			return nil, connect.NewError(connect.CodeAlreadyExists, "the partition was handed out before")
+		}
+		o.claimed = true
+		if !t.started {
+			t.started = true
+			t.attempt.wg.Add(1)
+			go t.run()
+		}
+		return o, nil
+	}
+	return nil, connect.Errorf(connect.CodeInvalidArgument, "partition %d is not for consumer %d", partition, consumer)
+}
+
+// run executes the plan into the outlets and reports how it ended.
+func (t *task) run() {
+	defer t.attempt.wg.Done()
+	begin := time.Now()
+	sink := newDeal(t)
+	err := exec.Run(t.ctx, t.root, t.env, sink)
+	if cerr := sink.Close(); err == nil {
+		err = cerr
+	}
+	if t.ctx.Err() != nil && errors.Is(context.Cause(t.ctx), errUnread) {
+		err = nil // every reader left: that is a task's end like any other
+	}
+	for _, o := range t.outlets {
+		o.finish(err)
+	}
+	t.cancel(nil)
+	if err == nil {
+		t.attempt.events.add(&workerv1.WatchResponse{Event: &workerv1.WatchResponse_Finished{Finished: &workerv1.TaskFinished{
+			Progress: t.progress(), Metrics: t.metrics(time.Since(begin)),
+		}}})
+		return
+	}
+	e := rpcerr.Of(err)
+	if e.Code != sqlerr.Canceled {
+		t.worker.log.Info("task failed", "query", t.attempt.key.query, "attempt", t.attempt.key.number, "stage", t.key.stage, "task", t.key.task, "error", err)
+	}
+	t.attempt.events.add(&workerv1.WatchResponse{Event: &workerv1.WatchResponse_Failed{Failed: &workerv1.TaskFailed{
+		Task: t.ref(), Error: rpcerr.WorkerDetail(e, t.ref(), t.worker.URL()),
+	}}})
+}
+
+func (t *task) ref() *workerv1.TaskRef { return &workerv1.TaskRef{Stage: t.key.stage, Task: t.key.task} }
+
+// abandon gives up what the outlets hold; the attempt's context has ended.
+func (t *task) abandon() {
+	t.cancel(context.Canceled)
+	for _, o := range t.outlets {
+		o.drop()
+	}
+}
+
+// nodes calls f for every operator in pre-order, which is how metrics number them.
+func nodes(n physical.Node, f func(int, physical.Node)) {
+	i := 0
+	var visit func(physical.Node)
+	visit = func(n physical.Node) {
+		f(i, n)
+		i++
+		for _, c := range n.Children() {
+			visit(c)
+		}
+	}
+	visit(n)
+}
+
+func (t *task) progress() *workerv1.TaskProgress {
+	p := &workerv1.TaskProgress{Task: t.ref()}
+	var done, total int64
+	nodes(t.root, func(_ int, n physical.Node) {
+		if _, ok := n.(*physical.Scan); ok {
+			m := t.env.Metrics.Of(n)
+			p.RowsScanned += uint64(m.Rows.Load())
+			p.BytesScanned += uint64(m.Bytes.Load())
+			done += m.Bytes.Load()
+			total += m.Total.Load()
+		}
+	})
+	if total > 0 {
+		share := min(1, float64(done)/float64(total))
+		p.Fraction = &share
+	}
+	for _, o := range t.outlets {
+		rows, bytes := o.totals()
+		p.RowsOut += uint64(rows)
+		p.BytesOut += uint64(bytes)
+	}
+	return p
+}
+
+func (t *task) metrics(elapsed time.Duration) *workerv1.TaskMetrics {
+	m := &workerv1.TaskMetrics{Elapsed: durationpb.New(elapsed), MemoryPeak: uint64(max(0, t.env.Budget.Peak()))}
+	var busy time.Duration
+	nodes(t.root, func(i int, n physical.Node) {
+		c := t.env.Metrics.Of(n)
+		busy += c.Elapsed()
+		if t.operators {
+			m.Operators = append(m.Operators, &workerv1.OperatorMetrics{
+				Node: uint32(i), RowsOut: uint64(c.Rows.Load()), Bytes: uint64(c.Bytes.Load()), Busy: durationpb.New(c.Elapsed()),
+				MemoryPeak: uint64(max(0, c.Memory.Load())),
+			})
+		}
+	})
+	m.Busy = durationpb.New(busy)
+	return m
+}
+
+// progress is how far the attempt's tasks have come.
+func (a *attempt) progress() *workerv1.WatchResponse {
+	p := &workerv1.AttemptProgress{}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range a.tasks {
+		t.mu.Lock()
+		started := t.started
+		t.mu.Unlock()
+		if started {
+			p.Tasks = append(p.Tasks, t.progress())
+		}
+	}
+	if a.memory != nil {
+		p.MemoryUsed, p.MemoryPeak = uint64(max(0, a.memory.Used())), uint64(max(0, a.memory.Peak()))
+	}
+	return &workerv1.WatchResponse{Event: &workerv1.WatchResponse_Progress{Progress: p}}
+}
