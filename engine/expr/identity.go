@@ -26,7 +26,7 @@ func Equal(a, b Expr) bool {
 		return ok && a.Index == b.Index
 	case *Literal:
 		b, ok := b.(*Literal)
-		return ok && a.Value.Equal(b.Value)
+		return ok && a.Value.Identical(b.Value)
 	case *Param:
 		b, ok := b.(*Param)
 		return ok && a.Number == b.Number && a.Typ.Equal(b.Typ)
@@ -52,7 +52,7 @@ func Equal(a, b Expr) bool {
 		return ok && a.Try == b.Try && a.To.Equal(b.To) && Equal(a.X, b.X)
 	case *In:
 		b, ok := b.(*In)
-		return ok && a.Negated == b.Negated && Equal(a.X, b.X) && slices.EqualFunc(a.List, b.List, Value.Equal)
+		return ok && a.Negated == b.Negated && Equal(a.X, b.X) && slices.EqualFunc(a.List, b.List, Value.Identical)
 	case *Call:
 		b, ok := b.(*Call)
 		return ok && a.Func == b.Func && a.Typ.Equal(b.Typ) && slices.EqualFunc(a.Args, b.Args, Equal)
@@ -60,13 +60,13 @@ func Equal(a, b Expr) bool {
 	return false
 }
 
-// Equal tells whether v and w are the same value of the same type; NULLs of one type are, and so are NaNs.
-func (v Value) Equal(w Value) bool {
+// Identical tells whether v and w are the same value of the same type; NULLs of one type are, and so are NaNs.
+func (v Value) Identical(w Value) bool {
 	if !v.Type.Equal(w.Type) || v.Null != w.Null {
 		return false
 	}
 	return v.Null || v.Int == w.Int && math.Float64bits(v.Float) == math.Float64bits(w.Float) && v.Str == w.Str &&
-		v.Wide == w.Wide && v.Months == w.Months && v.Days == w.Days && slices.EqualFunc(v.Elems, w.Elems, Value.Equal)
+		v.Wide == w.Wide && v.Months == w.Months && v.Days == w.Days && slices.EqualFunc(v.Elems, w.Elems, Value.Identical)
 }
 
 // Key is a string that two expressions share only if they are Equal: for maps. It is no wire format.
@@ -154,4 +154,12 @@ func appendValueKey(dst []byte, v Value) []byte {
 		dst = appendValueKey(dst, e)
 	}
 	return dst
+}
+
+// Equal tells whether a and b are the same aggregate, wherever they stand.
+func (a Aggregate) Equal(b Aggregate) bool {
+	return a.Func == b.Func && a.Distinct == b.Distinct && a.Typ.Equal(b.Typ) && Equal(a.Filter, b.Filter) &&
+		slices.EqualFunc(a.Args, b.Args, Equal) && slices.EqualFunc(a.OrderBy, b.OrderBy, func(x, y SortOrder) bool {
+		return x.Desc == y.Desc && x.NullsFirst == y.NullsFirst && Equal(x.Expr, y.Expr)
+	})
 }
