@@ -181,9 +181,15 @@ func ret() {
 	RET()
 }
 
-// table puts bytes into read-only memory.
+var tables = map[string]Mem{}
+
+// table puts bytes into read-only memory, once for each name.
 func table(name string, b []byte) Mem {
+	if m, ok := tables[name]; ok {
+		return m
+	}
 	m := GLOBL(name, RODATA|NOPTR)
+	tables[name] = m
 	for i := 0; i < len(b); i += 8 {
 		var w uint64
 		for j := range 8 {
@@ -210,6 +216,15 @@ func qwords(vs ...uint64) []byte {
 		b = append(b, dwords(uint32(v), uint32(v>>32))...)
 	}
 	return b
+}
+
+// dwordTable is a vector of 32-bit constants.
+func dwordTable(vs ...uint32) Mem {
+	name := "dwords"
+	for _, x := range vs {
+		name += label("_", x)
+	}
+	return table(name, dwords(vs...))
 }
 
 func label(parts ...any) string { return fmt.Sprint(parts...) }

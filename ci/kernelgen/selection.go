@@ -10,7 +10,7 @@ func genSelection() {
 	const doc = "stores the numbers of the rows set in words words and gives how many they are. dst has room for 64 a word."
 	selection(avx512, doc, 16, func() func(bits, base GPVirtual) VecVirtual {
 		v := avx512
-		iota := v.load(table4(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
+		iota := v.load(dwordTable(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
 		return func(bits, base GPVirtual) VecVirtual {
 			k, x := K(), v.broadcast(base, 4)
 			KMOVW(bits.As32(), k)

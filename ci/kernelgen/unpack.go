@@ -129,27 +129,11 @@ func unpackNarrow(e elem, tables Mem) {
 			VPACKUSDW(xs[1], xs[0], xs[0])
 			VPACKUSDW(xs[3], xs[2], xs[2])
 			VPACKUSWB(xs[2], xs[0], xs[0])
-			order := v.load(table4(0, 4, 1, 5, 2, 6, 3, 7))
+			order := v.load(dwordTable(0, 4, 1, 5, 2, 6, 3, 7))
 			VPERMD(xs[0], order, xs[0])
 		}
 		v.move(xs[0], at(dst, 0))
 		advance(dst, 32)
 	})
 	ret()
-}
-
-var orders = map[string]Mem{}
-
-// table4 is a vector of 32-bit constants, stored once.
-func table4(vs ...uint32) Mem {
-	name := "dwords"
-	for _, x := range vs {
-		name += label("_", x)
-	}
-	m, ok := orders[name]
-	if !ok {
-		m = table(name, dwords(vs...))
-		orders[name] = m
-	}
-	return m
 }

@@ -205,32 +205,17 @@ func lookup16LargeAVX512(dst *uint64, codes *uint16, words int, table *[64]uint6
 // maxCodeUint8AVX2 stores for each lane of a vector the largest of blocks blocks of 64 bytes.
 //
 //go:noescape
-func maxCodeUint8AVX2(codes *uint8, blocks int, lanes *[64]byte)
+func maxCodeUint8AVX2(codes *uint8, blocks int, lanes *[32]byte)
 
 // maxCodeUint16AVX2 stores for each lane of a vector the largest of blocks blocks of 64 bytes.
 //
 //go:noescape
-func maxCodeUint16AVX2(codes *uint16, blocks int, lanes *[64]byte)
+func maxCodeUint16AVX2(codes *uint16, blocks int, lanes *[32]byte)
 
 // maxCodeUint32AVX2 stores for each lane of a vector the largest of blocks blocks of 64 bytes.
 //
 //go:noescape
-func maxCodeUint32AVX2(codes *uint32, blocks int, lanes *[64]byte)
-
-// maxCodeUint8AVX512 stores for each lane of a vector the largest of blocks blocks of 128 bytes.
-//
-//go:noescape
-func maxCodeUint8AVX512(codes *uint8, blocks int, lanes *[64]byte)
-
-// maxCodeUint16AVX512 stores for each lane of a vector the largest of blocks blocks of 128 bytes.
-//
-//go:noescape
-func maxCodeUint16AVX512(codes *uint16, blocks int, lanes *[64]byte)
-
-// maxCodeUint32AVX512 stores for each lane of a vector the largest of blocks blocks of 128 bytes.
-//
-//go:noescape
-func maxCodeUint32AVX512(codes *uint32, blocks int, lanes *[64]byte)
+func maxCodeUint32AVX2(codes *uint32, blocks int, lanes *[32]byte)
 
 // toSelectionAVX512 stores the numbers of the rows set in words words and gives how many they are. dst has room for 64 a word.
 //
@@ -241,3 +226,263 @@ func toSelectionAVX512(dst *int32, bm *uint64, words int) (n int)
 //
 //go:noescape
 func toSelectionAVX2(dst *int32, bm *uint64, words int) (n int)
+
+// addInt32AVX2 stores a+b for blocks blocks of 32 rows.
+//
+//go:noescape
+func addInt32AVX2(dst *int32, a *int32, b *int32, blocks int)
+
+// subInt32AVX2 stores a-b for blocks blocks of 32 rows.
+//
+//go:noescape
+func subInt32AVX2(dst *int32, a *int32, b *int32, blocks int)
+
+// addConstInt32AVX2 stores a+b for blocks blocks of 32 rows.
+//
+//go:noescape
+func addConstInt32AVX2(dst *int32, a *int32, b int32, blocks int)
+
+// rsubConstInt32AVX2 stores b-a for blocks blocks of 32 rows.
+//
+//go:noescape
+func rsubConstInt32AVX2(dst *int32, a *int32, b int32, blocks int)
+
+// mulInt32AVX2 stores a*b for blocks blocks of 32 rows.
+//
+//go:noescape
+func mulInt32AVX2(dst *int32, a *int32, b *int32, blocks int)
+
+// mulConstInt32AVX2 stores a*b for blocks blocks of 32 rows.
+//
+//go:noescape
+func mulConstInt32AVX2(dst *int32, a *int32, b int32, blocks int)
+
+// addInt64AVX2 stores a+b for blocks blocks of 16 rows.
+//
+//go:noescape
+func addInt64AVX2(dst *int64, a *int64, b *int64, blocks int)
+
+// subInt64AVX2 stores a-b for blocks blocks of 16 rows.
+//
+//go:noescape
+func subInt64AVX2(dst *int64, a *int64, b *int64, blocks int)
+
+// addConstInt64AVX2 stores a+b for blocks blocks of 16 rows.
+//
+//go:noescape
+func addConstInt64AVX2(dst *int64, a *int64, b int64, blocks int)
+
+// rsubConstInt64AVX2 stores b-a for blocks blocks of 16 rows.
+//
+//go:noescape
+func rsubConstInt64AVX2(dst *int64, a *int64, b int64, blocks int)
+
+// mulInt64AVX2 stores a*b for blocks blocks of 16 rows.
+//
+//go:noescape
+func mulInt64AVX2(dst *int64, a *int64, b *int64, blocks int)
+
+// mulConstInt64AVX2 stores a*b for blocks blocks of 16 rows.
+//
+//go:noescape
+func mulConstInt64AVX2(dst *int64, a *int64, b int64, blocks int)
+
+// mulInt64AVX512 stores a*b for blocks blocks of 32 rows.
+//
+//go:noescape
+func mulInt64AVX512(dst *int64, a *int64, b *int64, blocks int)
+
+// mulConstInt64AVX512 stores a*b for blocks blocks of 32 rows.
+//
+//go:noescape
+func mulConstInt64AVX512(dst *int64, a *int64, b int64, blocks int)
+
+// addFloat64AVX2 stores a+b for blocks blocks of 16 rows.
+//
+//go:noescape
+func addFloat64AVX2(dst *float64, a *float64, b *float64, blocks int)
+
+// subFloat64AVX2 stores a-b for blocks blocks of 16 rows.
+//
+//go:noescape
+func subFloat64AVX2(dst *float64, a *float64, b *float64, blocks int)
+
+// addConstFloat64AVX2 stores a+b for blocks blocks of 16 rows.
+//
+//go:noescape
+func addConstFloat64AVX2(dst *float64, a *float64, b float64, blocks int)
+
+// rsubConstFloat64AVX2 stores b-a for blocks blocks of 16 rows.
+//
+//go:noescape
+func rsubConstFloat64AVX2(dst *float64, a *float64, b float64, blocks int)
+
+// mulFloat64AVX2 stores a*b for blocks blocks of 16 rows.
+//
+//go:noescape
+func mulFloat64AVX2(dst *float64, a *float64, b *float64, blocks int)
+
+// mulConstFloat64AVX2 stores a*b for blocks blocks of 16 rows.
+//
+//go:noescape
+func mulConstFloat64AVX2(dst *float64, a *float64, b float64, blocks int)
+
+// absOrInt64AVX2 stores for each lane of a vector the OR of the absolute values of blocks blocks of 8 rows.
+//
+//go:noescape
+func absOrInt64AVX2(a *int64, blocks int, lanes *[4]uint64)
+
+// absOrInt64AVX512 stores for each lane of a vector the OR of the absolute values of blocks blocks of 16 rows.
+//
+//go:noescape
+func absOrInt64AVX512(a *int64, blocks int, lanes *[8]uint64)
+
+// absOrInt32AVX2 stores for each lane of a vector the OR of the absolute values of blocks blocks of 16 rows.
+//
+//go:noescape
+func absOrInt32AVX2(a *int32, blocks int, lanes *[8]uint32)
+
+// sumInt64AVX2 stores per lane the sum modulo 2^64 and then the sum of the rows' high halves, for blocks blocks of 16 rows.
+//
+//go:noescape
+func sumInt64AVX2(a *int64, blocks int, lanes *[2][4]int64)
+
+// sumInt64MaskedAVX2 stores per lane the sum modulo 2^64 and then the sum of the rows' high halves, for the rows set in words words.
+//
+//go:noescape
+func sumInt64MaskedAVX2(a *int64, bm *uint64, words int, lanes *[2][4]int64)
+
+// sumProductInt64AVX2 stores per lane the sum of a*b modulo 2^64 for blocks blocks of 16 rows.
+//
+//go:noescape
+func sumProductInt64AVX2(a *int64, b *int64, blocks int, lanes *[4]int64)
+
+// sumFloat64AVX2 adds blocks blocks of 8 rows to the lanes.
+//
+//go:noescape
+func sumFloat64AVX2(lanes *[8]float64, a *float64, blocks int)
+
+// sumFloat64MaskedAVX2 adds the rows set in words words to the lanes, none of which is -0.
+//
+//go:noescape
+func sumFloat64MaskedAVX2(lanes *[8]float64, a *float64, bm *uint64, words int)
+
+// minMaxInt64AVX2 lowers lo and raises hi, per lane, by blocks blocks of 8 rows.
+//
+//go:noescape
+func minMaxInt64AVX2(a *int64, blocks int, lo *[4]int64, hi *[4]int64)
+
+// minMaxFloat64AVX2 lowers lo and raises hi, per lane, by the numbers among blocks blocks of 8 rows; nans is not 0 if one was not a number.
+//
+//go:noescape
+func minMaxFloat64AVX2(a *float64, blocks int, lo *[4]float64, hi *[4]float64) (nans uint64)
+
+// sumInt64AVX512 stores per lane the sum modulo 2^64 and then the sum of the rows' high halves, for blocks blocks of 32 rows.
+//
+//go:noescape
+func sumInt64AVX512(a *int64, blocks int, lanes *[2][8]int64)
+
+// sumInt64MaskedAVX512 stores per lane the sum modulo 2^64 and then the sum of the rows' high halves, for the rows set in words words.
+//
+//go:noescape
+func sumInt64MaskedAVX512(a *int64, bm *uint64, words int, lanes *[2][8]int64)
+
+// sumProductInt64AVX512 stores per lane the sum of a*b modulo 2^64 for blocks blocks of 32 rows.
+//
+//go:noescape
+func sumProductInt64AVX512(a *int64, b *int64, blocks int, lanes *[8]int64)
+
+// sumFloat64AVX512 adds blocks blocks of 8 rows to the lanes.
+//
+//go:noescape
+func sumFloat64AVX512(lanes *[8]float64, a *float64, blocks int)
+
+// sumFloat64MaskedAVX512 adds the rows set in words words to the lanes, none of which is -0.
+//
+//go:noescape
+func sumFloat64MaskedAVX512(lanes *[8]float64, a *float64, bm *uint64, words int)
+
+// minMaxInt64AVX512 lowers lo and raises hi, per lane, by blocks blocks of 16 rows.
+//
+//go:noescape
+func minMaxInt64AVX512(a *int64, blocks int, lo *[8]int64, hi *[8]int64)
+
+// minMaxFloat64AVX512 lowers lo and raises hi, per lane, by the numbers among blocks blocks of 16 rows; nans is not 0 if one was not a number.
+//
+//go:noescape
+func minMaxFloat64AVX512(a *float64, blocks int, lo *[8]float64, hi *[8]float64) (nans uint64)
+
+// minMaxInt32AVX2 lowers lo and raises hi, per lane, by blocks blocks of 16 rows.
+//
+//go:noescape
+func minMaxInt32AVX2(a *int32, blocks int, lo *[8]int32, hi *[8]int32)
+
+// minMaxInt32MaskedAVX512 lowers lo and raises hi, per lane, by the rows set in words words.
+//
+//go:noescape
+func minMaxInt32MaskedAVX512(a *int32, bm *uint64, words int, lo *[16]int32, hi *[16]int32)
+
+// minMaxInt64MaskedAVX512 lowers lo and raises hi, per lane, by the rows set in words words.
+//
+//go:noescape
+func minMaxInt64MaskedAVX512(a *int64, bm *uint64, words int, lo *[8]int64, hi *[8]int64)
+
+// minMaxFloat64MaskedAVX512 lowers lo and raises hi, per lane, by the numbers among the rows set in words words; nans is not 0 if one was not a number.
+//
+//go:noescape
+func minMaxFloat64MaskedAVX512(a *float64, bm *uint64, words int, lo *[8]float64, hi *[8]float64) (nans uint64)
+
+// hashAVX2 stores the hash of a for blocks blocks of 16 rows.
+//
+//go:noescape
+func hashAVX2(dst *uint64, a *int64, blocks int)
+
+// hash32AVX2 stores the hash of a, widened, for blocks blocks of 16 rows.
+//
+//go:noescape
+func hash32AVX2(dst *uint64, a *int32, blocks int)
+
+// hashCombineAVX2 replaces dst by the hash of dst and a for blocks blocks of 16 rows.
+//
+//go:noescape
+func hashCombineAVX2(dst *uint64, a *int64, blocks int)
+
+// hashAVX512 stores the hash of a for blocks blocks of 32 rows.
+//
+//go:noescape
+func hashAVX512(dst *uint64, a *int64, blocks int)
+
+// hash32AVX512 stores the hash of a, widened, for blocks blocks of 32 rows.
+//
+//go:noescape
+func hash32AVX512(dst *uint64, a *int32, blocks int)
+
+// hashCombineAVX512 replaces dst by the hash of dst and a for blocks blocks of 32 rows.
+//
+//go:noescape
+func hashCombineAVX512(dst *uint64, a *int64, blocks int)
+
+// prefetch8 asks for the cache lines of base[h>>shift], 8 bytes each, for n hashes.
+//
+//go:noescape
+func prefetch8(base *byte, hashes *uint64, n int, shift uint)
+
+// prefetchStride is prefetch8 for entries of stride bytes.
+//
+//go:noescape
+func prefetchStride(base *byte, hashes *uint64, n int, shift uint, stride uintptr)
+
+// bloomTestAVX512 stores words words of whether blocks[h>>shift] has all bits of h. shift is at most 63.
+//
+//go:noescape
+func bloomTestAVX512(dst *uint64, hashes *uint64, words int, blocks *uint64, shift uint)
+
+// bitmapTestInt32AVX512 stores words words of whether key-low is a bit set in the length words of set.
+//
+//go:noescape
+func bitmapTestInt32AVX512(dst *uint64, keys *int32, words int, low int64, set *uint64, length int)
+
+// bitmapTestInt64AVX512 stores words words of whether key-low is a bit set in the length words of set.
+//
+//go:noescape
+func bitmapTestInt64AVX512(dst *uint64, keys *int64, words int, low int64, set *uint64, length int)

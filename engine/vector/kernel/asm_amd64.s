@@ -6517,7 +6517,7 @@ DATA lookup16LargeAVX512_bits<>+48(SB)/8, $0x0800040002000100
 DATA lookup16LargeAVX512_bits<>+56(SB)/8, $0x8000400020001000
 GLOBL lookup16LargeAVX512_bits<>(SB), RODATA|NOPTR, $64
 
-// func maxCodeUint8AVX2(codes *uint8, blocks int, lanes *[64]byte)
+// func maxCodeUint8AVX2(codes *uint8, blocks int, lanes *[32]byte)
 // Requires: AVX, AVX2
 TEXT ·maxCodeUint8AVX2(SB), NOSPLIT, $0-24
 	MOVQ  codes+0(FP), AX
@@ -6541,7 +6541,7 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func maxCodeUint16AVX2(codes *uint16, blocks int, lanes *[64]byte)
+// func maxCodeUint16AVX2(codes *uint16, blocks int, lanes *[32]byte)
 // Requires: AVX, AVX2
 TEXT ·maxCodeUint16AVX2(SB), NOSPLIT, $0-24
 	MOVQ  codes+0(FP), AX
@@ -6565,7 +6565,7 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func maxCodeUint32AVX2(codes *uint32, blocks int, lanes *[64]byte)
+// func maxCodeUint32AVX2(codes *uint32, blocks int, lanes *[32]byte)
 // Requires: AVX, AVX2
 TEXT ·maxCodeUint32AVX2(SB), NOSPLIT, $0-24
 	MOVQ  codes+0(FP), AX
@@ -6586,78 +6586,6 @@ loop:
 loop_done:
 	VPMAXUD Y1, Y0, Y0
 	VMOVDQU Y0, (DX)
-	VZEROUPPER
-	RET
-
-// func maxCodeUint8AVX512(codes *uint8, blocks int, lanes *[64]byte)
-// Requires: AVX, AVX512BW, AVX512F
-TEXT ·maxCodeUint8AVX512(SB), NOSPLIT, $0-24
-	MOVQ   codes+0(FP), AX
-	MOVQ   blocks+8(FP), CX
-	MOVQ   lanes+16(FP), DX
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	TESTQ  CX, CX
-	JZ     loop_done
-
-loop:
-	VPMAXUB (AX), Z0, Z0
-	VPMAXUB 64(AX), Z1, Z1
-	ADDQ    $0x00000080, AX
-	DECQ    CX
-	JNZ     loop
-
-loop_done:
-	VPMAXUB   Z1, Z0, Z0
-	VMOVDQU64 Z0, (DX)
-	VZEROUPPER
-	RET
-
-// func maxCodeUint16AVX512(codes *uint16, blocks int, lanes *[64]byte)
-// Requires: AVX, AVX512BW, AVX512F
-TEXT ·maxCodeUint16AVX512(SB), NOSPLIT, $0-24
-	MOVQ   codes+0(FP), AX
-	MOVQ   blocks+8(FP), CX
-	MOVQ   lanes+16(FP), DX
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	TESTQ  CX, CX
-	JZ     loop_done
-
-loop:
-	VPMAXUW (AX), Z0, Z0
-	VPMAXUW 64(AX), Z1, Z1
-	ADDQ    $0x00000080, AX
-	DECQ    CX
-	JNZ     loop
-
-loop_done:
-	VPMAXUW   Z1, Z0, Z0
-	VMOVDQU64 Z0, (DX)
-	VZEROUPPER
-	RET
-
-// func maxCodeUint32AVX512(codes *uint32, blocks int, lanes *[64]byte)
-// Requires: AVX, AVX512F
-TEXT ·maxCodeUint32AVX512(SB), NOSPLIT, $0-24
-	MOVQ   codes+0(FP), AX
-	MOVQ   blocks+8(FP), CX
-	MOVQ   lanes+16(FP), DX
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	TESTQ  CX, CX
-	JZ     loop_done
-
-loop:
-	VPMAXUD (AX), Z0, Z0
-	VPMAXUD 64(AX), Z1, Z1
-	ADDQ    $0x00000080, AX
-	DECQ    CX
-	JNZ     loop
-
-loop_done:
-	VPMAXUD   Z1, Z0, Z0
-	VMOVDQU64 Z0, (DX)
 	VZEROUPPER
 	RET
 
@@ -7106,3 +7034,2771 @@ DATA toSelectionAVX2_positions<>+2024(SB)/8, $0x0007060504030200
 DATA toSelectionAVX2_positions<>+2032(SB)/8, $0x0007060504030201
 DATA toSelectionAVX2_positions<>+2040(SB)/8, $0x0706050403020100
 GLOBL toSelectionAVX2_positions<>(SB), RODATA|NOPTR, $2048
+
+// func addInt32AVX2(dst *int32, a *int32, b *int32, blocks int)
+// Requires: AVX, AVX2
+TEXT ·addInt32AVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), CX
+	MOVQ  b+16(FP), DX
+	MOVQ  blocks+24(FP), BX
+	TESTQ BX, BX
+	JZ    loop_done
+
+loop:
+	VMOVDQU (CX), Y0
+	VMOVDQU (DX), Y1
+	VPADDD  Y1, Y0, Y0
+	VMOVDQU 32(CX), Y1
+	VMOVDQU 32(DX), Y2
+	VPADDD  Y2, Y1, Y1
+	VMOVDQU 64(CX), Y2
+	VMOVDQU 64(DX), Y3
+	VPADDD  Y3, Y2, Y2
+	VMOVDQU 96(CX), Y3
+	VMOVDQU 96(DX), Y4
+	VPADDD  Y4, Y3, Y3
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VMOVDQU Y2, 64(AX)
+	VMOVDQU Y3, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	DECQ    BX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func subInt32AVX2(dst *int32, a *int32, b *int32, blocks int)
+// Requires: AVX, AVX2
+TEXT ·subInt32AVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), CX
+	MOVQ  b+16(FP), DX
+	MOVQ  blocks+24(FP), BX
+	TESTQ BX, BX
+	JZ    loop_done
+
+loop:
+	VMOVDQU (CX), Y0
+	VMOVDQU (DX), Y1
+	VPSUBD  Y1, Y0, Y0
+	VMOVDQU 32(CX), Y1
+	VMOVDQU 32(DX), Y2
+	VPSUBD  Y2, Y1, Y1
+	VMOVDQU 64(CX), Y2
+	VMOVDQU 64(DX), Y3
+	VPSUBD  Y3, Y2, Y2
+	VMOVDQU 96(CX), Y3
+	VMOVDQU 96(DX), Y4
+	VPSUBD  Y4, Y3, Y3
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VMOVDQU Y2, 64(AX)
+	VMOVDQU Y3, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	DECQ    BX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func addConstInt32AVX2(dst *int32, a *int32, b int32, blocks int)
+// Requires: AVX, AVX2
+TEXT ·addConstInt32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVL         b+16(FP), BX
+	VMOVQ        BX, X0
+	VPBROADCASTD X0, Y0
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU (CX), Y1
+	VPADDD  Y0, Y1, Y1
+	VMOVDQU 32(CX), Y2
+	VPADDD  Y0, Y2, Y2
+	VMOVDQU 64(CX), Y3
+	VPADDD  Y0, Y3, Y3
+	VMOVDQU 96(CX), Y4
+	VPADDD  Y0, Y4, Y4
+	VMOVDQU Y1, (AX)
+	VMOVDQU Y2, 32(AX)
+	VMOVDQU Y3, 64(AX)
+	VMOVDQU Y4, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, AX
+	DECQ    DX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func rsubConstInt32AVX2(dst *int32, a *int32, b int32, blocks int)
+// Requires: AVX, AVX2
+TEXT ·rsubConstInt32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVL         b+16(FP), BX
+	VMOVQ        BX, X0
+	VPBROADCASTD X0, Y0
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU (CX), Y1
+	VPSUBD  Y1, Y0, Y1
+	VMOVDQU 32(CX), Y2
+	VPSUBD  Y2, Y0, Y2
+	VMOVDQU 64(CX), Y3
+	VPSUBD  Y3, Y0, Y3
+	VMOVDQU 96(CX), Y4
+	VPSUBD  Y4, Y0, Y4
+	VMOVDQU Y1, (AX)
+	VMOVDQU Y2, 32(AX)
+	VMOVDQU Y3, 64(AX)
+	VMOVDQU Y4, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, AX
+	DECQ    DX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func mulInt32AVX2(dst *int32, a *int32, b *int32, blocks int)
+// Requires: AVX, AVX2
+TEXT ·mulInt32AVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), CX
+	MOVQ  b+16(FP), DX
+	MOVQ  blocks+24(FP), BX
+	TESTQ BX, BX
+	JZ    loop_done
+
+loop:
+	VMOVDQU (CX), Y0
+	VMOVDQU (DX), Y1
+	VPMULLD Y1, Y0, Y0
+	VMOVDQU 32(CX), Y1
+	VMOVDQU 32(DX), Y2
+	VPMULLD Y2, Y1, Y1
+	VMOVDQU 64(CX), Y2
+	VMOVDQU 64(DX), Y3
+	VPMULLD Y3, Y2, Y2
+	VMOVDQU 96(CX), Y3
+	VMOVDQU 96(DX), Y4
+	VPMULLD Y4, Y3, Y3
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VMOVDQU Y2, 64(AX)
+	VMOVDQU Y3, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	DECQ    BX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func mulConstInt32AVX2(dst *int32, a *int32, b int32, blocks int)
+// Requires: AVX, AVX2
+TEXT ·mulConstInt32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVL         b+16(FP), BX
+	VMOVQ        BX, X0
+	VPBROADCASTD X0, Y0
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU (CX), Y1
+	VPMULLD Y0, Y1, Y1
+	VMOVDQU 32(CX), Y2
+	VPMULLD Y0, Y2, Y2
+	VMOVDQU 64(CX), Y3
+	VPMULLD Y0, Y3, Y3
+	VMOVDQU 96(CX), Y4
+	VPMULLD Y0, Y4, Y4
+	VMOVDQU Y1, (AX)
+	VMOVDQU Y2, 32(AX)
+	VMOVDQU Y3, 64(AX)
+	VMOVDQU Y4, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, AX
+	DECQ    DX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func addInt64AVX2(dst *int64, a *int64, b *int64, blocks int)
+// Requires: AVX, AVX2
+TEXT ·addInt64AVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), CX
+	MOVQ  b+16(FP), DX
+	MOVQ  blocks+24(FP), BX
+	TESTQ BX, BX
+	JZ    loop_done
+
+loop:
+	VMOVDQU (CX), Y0
+	VMOVDQU (DX), Y1
+	VPADDQ  Y1, Y0, Y0
+	VMOVDQU 32(CX), Y1
+	VMOVDQU 32(DX), Y2
+	VPADDQ  Y2, Y1, Y1
+	VMOVDQU 64(CX), Y2
+	VMOVDQU 64(DX), Y3
+	VPADDQ  Y3, Y2, Y2
+	VMOVDQU 96(CX), Y3
+	VMOVDQU 96(DX), Y4
+	VPADDQ  Y4, Y3, Y3
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VMOVDQU Y2, 64(AX)
+	VMOVDQU Y3, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	DECQ    BX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func subInt64AVX2(dst *int64, a *int64, b *int64, blocks int)
+// Requires: AVX, AVX2
+TEXT ·subInt64AVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), CX
+	MOVQ  b+16(FP), DX
+	MOVQ  blocks+24(FP), BX
+	TESTQ BX, BX
+	JZ    loop_done
+
+loop:
+	VMOVDQU (CX), Y0
+	VMOVDQU (DX), Y1
+	VPSUBQ  Y1, Y0, Y0
+	VMOVDQU 32(CX), Y1
+	VMOVDQU 32(DX), Y2
+	VPSUBQ  Y2, Y1, Y1
+	VMOVDQU 64(CX), Y2
+	VMOVDQU 64(DX), Y3
+	VPSUBQ  Y3, Y2, Y2
+	VMOVDQU 96(CX), Y3
+	VMOVDQU 96(DX), Y4
+	VPSUBQ  Y4, Y3, Y3
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VMOVDQU Y2, 64(AX)
+	VMOVDQU Y3, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	DECQ    BX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func addConstInt64AVX2(dst *int64, a *int64, b int64, blocks int)
+// Requires: AVX, AVX2
+TEXT ·addConstInt64AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVQ         b+16(FP), BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU (CX), Y1
+	VPADDQ  Y0, Y1, Y1
+	VMOVDQU 32(CX), Y2
+	VPADDQ  Y0, Y2, Y2
+	VMOVDQU 64(CX), Y3
+	VPADDQ  Y0, Y3, Y3
+	VMOVDQU 96(CX), Y4
+	VPADDQ  Y0, Y4, Y4
+	VMOVDQU Y1, (AX)
+	VMOVDQU Y2, 32(AX)
+	VMOVDQU Y3, 64(AX)
+	VMOVDQU Y4, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, AX
+	DECQ    DX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func rsubConstInt64AVX2(dst *int64, a *int64, b int64, blocks int)
+// Requires: AVX, AVX2
+TEXT ·rsubConstInt64AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVQ         b+16(FP), BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU (CX), Y1
+	VPSUBQ  Y1, Y0, Y1
+	VMOVDQU 32(CX), Y2
+	VPSUBQ  Y2, Y0, Y2
+	VMOVDQU 64(CX), Y3
+	VPSUBQ  Y3, Y0, Y3
+	VMOVDQU 96(CX), Y4
+	VPSUBQ  Y4, Y0, Y4
+	VMOVDQU Y1, (AX)
+	VMOVDQU Y2, 32(AX)
+	VMOVDQU Y3, 64(AX)
+	VMOVDQU Y4, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, AX
+	DECQ    DX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func mulInt64AVX2(dst *int64, a *int64, b *int64, blocks int)
+// Requires: AVX, AVX2
+TEXT ·mulInt64AVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), CX
+	MOVQ  b+16(FP), DX
+	MOVQ  blocks+24(FP), BX
+	TESTQ BX, BX
+	JZ    loop_done
+
+loop:
+	VMOVDQU  (CX), Y0
+	VMOVDQU  (DX), Y1
+	VPSRLQ   $0x20, Y0, Y2
+	VPSRLQ   $0x20, Y1, Y3
+	VPMULUDQ Y1, Y2, Y2
+	VPMULUDQ Y0, Y3, Y3
+	VPADDQ   Y2, Y3, Y2
+	VPSLLQ   $0x20, Y2, Y2
+	VPMULUDQ Y1, Y0, Y0
+	VPADDQ   Y2, Y0, Y0
+	VMOVDQU  32(CX), Y1
+	VMOVDQU  32(DX), Y2
+	VPSRLQ   $0x20, Y1, Y3
+	VPSRLQ   $0x20, Y2, Y4
+	VPMULUDQ Y2, Y3, Y3
+	VPMULUDQ Y1, Y4, Y4
+	VPADDQ   Y3, Y4, Y3
+	VPSLLQ   $0x20, Y3, Y3
+	VPMULUDQ Y2, Y1, Y1
+	VPADDQ   Y3, Y1, Y1
+	VMOVDQU  64(CX), Y2
+	VMOVDQU  64(DX), Y3
+	VPSRLQ   $0x20, Y2, Y4
+	VPSRLQ   $0x20, Y3, Y5
+	VPMULUDQ Y3, Y4, Y4
+	VPMULUDQ Y2, Y5, Y5
+	VPADDQ   Y4, Y5, Y4
+	VPSLLQ   $0x20, Y4, Y4
+	VPMULUDQ Y3, Y2, Y2
+	VPADDQ   Y4, Y2, Y2
+	VMOVDQU  96(CX), Y3
+	VMOVDQU  96(DX), Y4
+	VPSRLQ   $0x20, Y3, Y5
+	VPSRLQ   $0x20, Y4, Y6
+	VPMULUDQ Y4, Y5, Y5
+	VPMULUDQ Y3, Y6, Y6
+	VPADDQ   Y5, Y6, Y5
+	VPSLLQ   $0x20, Y5, Y5
+	VPMULUDQ Y4, Y3, Y3
+	VPADDQ   Y5, Y3, Y3
+	VMOVDQU  Y0, (AX)
+	VMOVDQU  Y1, 32(AX)
+	VMOVDQU  Y2, 64(AX)
+	VMOVDQU  Y3, 96(AX)
+	ADDQ     $0x00000080, CX
+	ADDQ     $0x00000080, DX
+	ADDQ     $0x00000080, AX
+	DECQ     BX
+	JNZ      loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func mulConstInt64AVX2(dst *int64, a *int64, b int64, blocks int)
+// Requires: AVX, AVX2
+TEXT ·mulConstInt64AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVQ         b+16(FP), BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	VPSRLQ       $0x20, Y0, Y1
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU  (CX), Y2
+	VPSRLQ   $0x20, Y2, Y3
+	VPMULUDQ Y0, Y3, Y3
+	VPMULUDQ Y1, Y2, Y4
+	VPADDQ   Y3, Y4, Y4
+	VPSLLQ   $0x20, Y4, Y4
+	VPMULUDQ Y0, Y2, Y2
+	VPADDQ   Y4, Y2, Y2
+	VMOVDQU  32(CX), Y3
+	VPSRLQ   $0x20, Y3, Y4
+	VPMULUDQ Y0, Y4, Y4
+	VPMULUDQ Y1, Y3, Y5
+	VPADDQ   Y4, Y5, Y5
+	VPSLLQ   $0x20, Y5, Y5
+	VPMULUDQ Y0, Y3, Y3
+	VPADDQ   Y5, Y3, Y3
+	VMOVDQU  64(CX), Y4
+	VPSRLQ   $0x20, Y4, Y5
+	VPMULUDQ Y0, Y5, Y5
+	VPMULUDQ Y1, Y4, Y6
+	VPADDQ   Y5, Y6, Y6
+	VPSLLQ   $0x20, Y6, Y6
+	VPMULUDQ Y0, Y4, Y4
+	VPADDQ   Y6, Y4, Y4
+	VMOVDQU  96(CX), Y5
+	VPSRLQ   $0x20, Y5, Y6
+	VPMULUDQ Y0, Y6, Y6
+	VPMULUDQ Y1, Y5, Y7
+	VPADDQ   Y6, Y7, Y7
+	VPSLLQ   $0x20, Y7, Y7
+	VPMULUDQ Y0, Y5, Y5
+	VPADDQ   Y7, Y5, Y5
+	VMOVDQU  Y2, (AX)
+	VMOVDQU  Y3, 32(AX)
+	VMOVDQU  Y4, 64(AX)
+	VMOVDQU  Y5, 96(AX)
+	ADDQ     $0x00000080, CX
+	ADDQ     $0x00000080, AX
+	DECQ     DX
+	JNZ      loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func mulInt64AVX512(dst *int64, a *int64, b *int64, blocks int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·mulInt64AVX512(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), CX
+	MOVQ  b+16(FP), DX
+	MOVQ  blocks+24(FP), BX
+	TESTQ BX, BX
+	JZ    loop_done
+
+loop:
+	VMOVDQU64 (CX), Z0
+	VMOVDQU64 (DX), Z1
+	VPMULLQ   Z1, Z0, Z0
+	VMOVDQU64 64(CX), Z1
+	VMOVDQU64 64(DX), Z2
+	VPMULLQ   Z2, Z1, Z1
+	VMOVDQU64 128(CX), Z2
+	VMOVDQU64 128(DX), Z3
+	VPMULLQ   Z3, Z2, Z2
+	VMOVDQU64 192(CX), Z3
+	VMOVDQU64 192(DX), Z4
+	VPMULLQ   Z4, Z3, Z3
+	VMOVDQU64 Z0, (AX)
+	VMOVDQU64 Z1, 64(AX)
+	VMOVDQU64 Z2, 128(AX)
+	VMOVDQU64 Z3, 192(AX)
+	ADDQ      $0x00000100, CX
+	ADDQ      $0x00000100, DX
+	ADDQ      $0x00000100, AX
+	DECQ      BX
+	JNZ       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func mulConstInt64AVX512(dst *int64, a *int64, b int64, blocks int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·mulConstInt64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVQ         b+16(FP), BX
+	VPBROADCASTQ BX, Z0
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU64 (CX), Z1
+	VPMULLQ   Z0, Z1, Z1
+	VMOVDQU64 64(CX), Z2
+	VPMULLQ   Z0, Z2, Z2
+	VMOVDQU64 128(CX), Z3
+	VPMULLQ   Z0, Z3, Z3
+	VMOVDQU64 192(CX), Z4
+	VPMULLQ   Z0, Z4, Z4
+	VMOVDQU64 Z1, (AX)
+	VMOVDQU64 Z2, 64(AX)
+	VMOVDQU64 Z3, 128(AX)
+	VMOVDQU64 Z4, 192(AX)
+	ADDQ      $0x00000100, CX
+	ADDQ      $0x00000100, AX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func addFloat64AVX2(dst *float64, a *float64, b *float64, blocks int)
+// Requires: AVX
+TEXT ·addFloat64AVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), CX
+	MOVQ  b+16(FP), DX
+	MOVQ  blocks+24(FP), BX
+	TESTQ BX, BX
+	JZ    loop_done
+
+loop:
+	VMOVDQU (CX), Y0
+	VMOVDQU (DX), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVDQU 32(CX), Y1
+	VMOVDQU 32(DX), Y2
+	VADDPD  Y2, Y1, Y1
+	VMOVDQU 64(CX), Y2
+	VMOVDQU 64(DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VMOVDQU 96(CX), Y3
+	VMOVDQU 96(DX), Y4
+	VADDPD  Y4, Y3, Y3
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VMOVDQU Y2, 64(AX)
+	VMOVDQU Y3, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	DECQ    BX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func subFloat64AVX2(dst *float64, a *float64, b *float64, blocks int)
+// Requires: AVX
+TEXT ·subFloat64AVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), CX
+	MOVQ  b+16(FP), DX
+	MOVQ  blocks+24(FP), BX
+	TESTQ BX, BX
+	JZ    loop_done
+
+loop:
+	VMOVDQU (CX), Y0
+	VMOVDQU (DX), Y1
+	VSUBPD  Y1, Y0, Y0
+	VMOVDQU 32(CX), Y1
+	VMOVDQU 32(DX), Y2
+	VSUBPD  Y2, Y1, Y1
+	VMOVDQU 64(CX), Y2
+	VMOVDQU 64(DX), Y3
+	VSUBPD  Y3, Y2, Y2
+	VMOVDQU 96(CX), Y3
+	VMOVDQU 96(DX), Y4
+	VSUBPD  Y4, Y3, Y3
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VMOVDQU Y2, 64(AX)
+	VMOVDQU Y3, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	DECQ    BX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func addConstFloat64AVX2(dst *float64, a *float64, b float64, blocks int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·addConstFloat64AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVSD        b+16(FP), X0
+	VBROADCASTSD X0, Y0
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU (CX), Y1
+	VADDPD  Y0, Y1, Y1
+	VMOVDQU 32(CX), Y2
+	VADDPD  Y0, Y2, Y2
+	VMOVDQU 64(CX), Y3
+	VADDPD  Y0, Y3, Y3
+	VMOVDQU 96(CX), Y4
+	VADDPD  Y0, Y4, Y4
+	VMOVDQU Y1, (AX)
+	VMOVDQU Y2, 32(AX)
+	VMOVDQU Y3, 64(AX)
+	VMOVDQU Y4, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, AX
+	DECQ    DX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func rsubConstFloat64AVX2(dst *float64, a *float64, b float64, blocks int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·rsubConstFloat64AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVSD        b+16(FP), X0
+	VBROADCASTSD X0, Y0
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU (CX), Y1
+	VSUBPD  Y1, Y0, Y1
+	VMOVDQU 32(CX), Y2
+	VSUBPD  Y2, Y0, Y2
+	VMOVDQU 64(CX), Y3
+	VSUBPD  Y3, Y0, Y3
+	VMOVDQU 96(CX), Y4
+	VSUBPD  Y4, Y0, Y4
+	VMOVDQU Y1, (AX)
+	VMOVDQU Y2, 32(AX)
+	VMOVDQU Y3, 64(AX)
+	VMOVDQU Y4, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, AX
+	DECQ    DX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func mulFloat64AVX2(dst *float64, a *float64, b *float64, blocks int)
+// Requires: AVX
+TEXT ·mulFloat64AVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), CX
+	MOVQ  b+16(FP), DX
+	MOVQ  blocks+24(FP), BX
+	TESTQ BX, BX
+	JZ    loop_done
+
+loop:
+	VMOVDQU (CX), Y0
+	VMOVDQU (DX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVDQU 32(CX), Y1
+	VMOVDQU 32(DX), Y2
+	VMULPD  Y2, Y1, Y1
+	VMOVDQU 64(CX), Y2
+	VMOVDQU 64(DX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVDQU 96(CX), Y3
+	VMOVDQU 96(DX), Y4
+	VMULPD  Y4, Y3, Y3
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VMOVDQU Y2, 64(AX)
+	VMOVDQU Y3, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	DECQ    BX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func mulConstFloat64AVX2(dst *float64, a *float64, b float64, blocks int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·mulConstFloat64AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVSD        b+16(FP), X0
+	VBROADCASTSD X0, Y0
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU (CX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVDQU 32(CX), Y2
+	VMULPD  Y0, Y2, Y2
+	VMOVDQU 64(CX), Y3
+	VMULPD  Y0, Y3, Y3
+	VMOVDQU 96(CX), Y4
+	VMULPD  Y0, Y4, Y4
+	VMOVDQU Y1, (AX)
+	VMOVDQU Y2, 32(AX)
+	VMOVDQU Y3, 64(AX)
+	VMOVDQU Y4, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, AX
+	DECQ    DX
+	JNZ     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func absOrInt64AVX2(a *int64, blocks int, lanes *[4]uint64)
+// Requires: AVX, AVX2
+TEXT ·absOrInt64AVX2(SB), NOSPLIT, $0-24
+	MOVQ  a+0(FP), AX
+	MOVQ  blocks+8(FP), CX
+	MOVQ  lanes+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	TESTQ CX, CX
+	JZ    loop_done
+
+loop:
+	VMOVDQU  (AX), Y3
+	VPCMPGTQ Y3, Y2, Y4
+	VPXOR    Y4, Y3, Y3
+	VPSUBQ   Y4, Y3, Y3
+	VPOR     Y3, Y0, Y0
+	VMOVDQU  32(AX), Y3
+	VPCMPGTQ Y3, Y2, Y4
+	VPXOR    Y4, Y3, Y3
+	VPSUBQ   Y4, Y3, Y3
+	VPOR     Y3, Y1, Y1
+	ADDQ     $0x40, AX
+	DECQ     CX
+	JNZ      loop
+
+loop_done:
+	VPOR    Y1, Y0, Y0
+	VMOVDQU Y0, (DX)
+	VZEROUPPER
+	RET
+
+// func absOrInt64AVX512(a *int64, blocks int, lanes *[8]uint64)
+// Requires: AVX, AVX512F
+TEXT ·absOrInt64AVX512(SB), NOSPLIT, $0-24
+	MOVQ   a+0(FP), AX
+	MOVQ   blocks+8(FP), CX
+	MOVQ   lanes+16(FP), DX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	TESTQ  CX, CX
+	JZ     loop_done
+
+loop:
+	VPABSQ (AX), Z2
+	VPORQ  Z2, Z0, Z0
+	VPABSQ 64(AX), Z2
+	VPORQ  Z2, Z1, Z1
+	ADDQ   $0x00000080, AX
+	DECQ   CX
+	JNZ    loop
+
+loop_done:
+	VPORQ     Z1, Z0, Z0
+	VMOVDQU64 Z0, (DX)
+	VZEROUPPER
+	RET
+
+// func absOrInt32AVX2(a *int32, blocks int, lanes *[8]uint32)
+// Requires: AVX, AVX2
+TEXT ·absOrInt32AVX2(SB), NOSPLIT, $0-24
+	MOVQ  a+0(FP), AX
+	MOVQ  blocks+8(FP), CX
+	MOVQ  lanes+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	TESTQ CX, CX
+	JZ    loop_done
+
+loop:
+	VPABSD (AX), Y2
+	VPOR   Y2, Y0, Y0
+	VPABSD 32(AX), Y2
+	VPOR   Y2, Y1, Y1
+	ADDQ   $0x40, AX
+	DECQ   CX
+	JNZ    loop
+
+loop_done:
+	VPOR    Y1, Y0, Y0
+	VMOVDQU Y0, (DX)
+	VZEROUPPER
+	RET
+
+// func sumInt64AVX2(a *int64, blocks int, lanes *[2][4]int64)
+// Requires: AVX, AVX2
+TEXT ·sumInt64AVX2(SB), NOSPLIT, $0-24
+	MOVQ  a+0(FP), AX
+	MOVQ  blocks+8(FP), CX
+	MOVQ  lanes+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	TESTQ CX, CX
+	JZ    loop_done
+
+loop:
+	VMOVDQU  (AX), Y4
+	VPADDQ   Y4, Y0, Y0
+	VPSRAD   $0x1f, Y4, Y5
+	VPSHUFD  $0xf5, Y4, Y4
+	VPBLENDD $0xaa, Y5, Y4, Y4
+	VPADDQ   Y4, Y2, Y2
+	VMOVDQU  32(AX), Y4
+	VPADDQ   Y4, Y1, Y1
+	VPSRAD   $0x1f, Y4, Y5
+	VPSHUFD  $0xf5, Y4, Y4
+	VPBLENDD $0xaa, Y5, Y4, Y4
+	VPADDQ   Y4, Y3, Y3
+	VMOVDQU  64(AX), Y4
+	VPADDQ   Y4, Y0, Y0
+	VPSRAD   $0x1f, Y4, Y5
+	VPSHUFD  $0xf5, Y4, Y4
+	VPBLENDD $0xaa, Y5, Y4, Y4
+	VPADDQ   Y4, Y2, Y2
+	VMOVDQU  96(AX), Y4
+	VPADDQ   Y4, Y1, Y1
+	VPSRAD   $0x1f, Y4, Y5
+	VPSHUFD  $0xf5, Y4, Y4
+	VPBLENDD $0xaa, Y5, Y4, Y4
+	VPADDQ   Y4, Y3, Y3
+	ADDQ     $0x00000080, AX
+	DECQ     CX
+	JNZ      loop
+
+loop_done:
+	VPADDQ  Y1, Y0, Y0
+	VPADDQ  Y3, Y2, Y2
+	VMOVDQU Y0, (DX)
+	VMOVDQU Y2, 32(DX)
+	VZEROUPPER
+	RET
+
+// func sumInt64MaskedAVX2(a *int64, bm *uint64, words int, lanes *[2][4]int64)
+// Requires: AVX, AVX2
+TEXT ·sumInt64MaskedAVX2(SB), NOSPLIT, $0-32
+	MOVQ         lanes+24(FP), AX
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	MOVQ         a+0(FP), CX
+	MOVQ         bm+8(FP), DX
+	MOVQ         words+16(FP), BX
+	VMOVDQU      masked_shifts<>+0(SB), Y4
+	MOVQ         $0x0000000000000004, SI
+	VMOVQ        SI, X5
+	VPBROADCASTQ X5, Y5
+	TESTQ        BX, BX
+	JZ           loop_done
+
+loop:
+	MOVQ         (DX), SI
+	TESTQ        SI, SI
+	JZ           next
+	VMOVQ        SI, X6
+	VPBROADCASTQ X6, Y6
+	VMOVDQA      Y4, Y7
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   (CX), Y8, Y8
+	VPADDQ       Y8, Y0, Y0
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y2, Y2
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   32(CX), Y8, Y8
+	VPADDQ       Y8, Y1, Y1
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y3, Y3
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   64(CX), Y8, Y8
+	VPADDQ       Y8, Y0, Y0
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y2, Y2
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   96(CX), Y8, Y8
+	VPADDQ       Y8, Y1, Y1
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y3, Y3
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   128(CX), Y8, Y8
+	VPADDQ       Y8, Y0, Y0
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y2, Y2
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   160(CX), Y8, Y8
+	VPADDQ       Y8, Y1, Y1
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y3, Y3
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   192(CX), Y8, Y8
+	VPADDQ       Y8, Y0, Y0
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y2, Y2
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   224(CX), Y8, Y8
+	VPADDQ       Y8, Y1, Y1
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y3, Y3
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   256(CX), Y8, Y8
+	VPADDQ       Y8, Y0, Y0
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y2, Y2
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   288(CX), Y8, Y8
+	VPADDQ       Y8, Y1, Y1
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y3, Y3
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   320(CX), Y8, Y8
+	VPADDQ       Y8, Y0, Y0
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y2, Y2
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   352(CX), Y8, Y8
+	VPADDQ       Y8, Y1, Y1
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y3, Y3
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   384(CX), Y8, Y8
+	VPADDQ       Y8, Y0, Y0
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y2, Y2
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   416(CX), Y8, Y8
+	VPADDQ       Y8, Y1, Y1
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y3, Y3
+	VPSLLVQ      Y7, Y6, Y8
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   448(CX), Y8, Y8
+	VPADDQ       Y8, Y0, Y0
+	VPSRAD       $0x1f, Y8, Y9
+	VPSHUFD      $0xf5, Y8, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPADDQ       Y8, Y2, Y2
+	VPSLLVQ      Y7, Y6, Y6
+	VPSUBQ       Y5, Y7, Y7
+	VPMASKMOVQ   480(CX), Y6, Y6
+	VPADDQ       Y6, Y1, Y1
+	VPSRAD       $0x1f, Y6, Y7
+	VPSHUFD      $0xf5, Y6, Y6
+	VPBLENDD     $0xaa, Y7, Y6, Y6
+	VPADDQ       Y6, Y3, Y3
+
+next:
+	ADDQ $0x08, DX
+	ADDQ $0x00000200, CX
+	DECQ BX
+	JNZ  loop
+
+loop_done:
+	VPADDQ  Y1, Y0, Y0
+	VPADDQ  Y3, Y2, Y2
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y2, 32(AX)
+	VZEROUPPER
+	RET
+
+DATA masked_shifts<>+0(SB)/8, $0x000000000000003f
+DATA masked_shifts<>+8(SB)/8, $0x000000000000003e
+DATA masked_shifts<>+16(SB)/8, $0x000000000000003d
+DATA masked_shifts<>+24(SB)/8, $0x000000000000003c
+GLOBL masked_shifts<>(SB), RODATA|NOPTR, $32
+
+// func sumProductInt64AVX2(a *int64, b *int64, blocks int, lanes *[4]int64)
+// Requires: AVX, AVX2
+TEXT ·sumProductInt64AVX2(SB), NOSPLIT, $0-32
+	MOVQ  a+0(FP), AX
+	MOVQ  b+8(FP), CX
+	MOVQ  blocks+16(FP), DX
+	MOVQ  lanes+24(FP), BX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	TESTQ DX, DX
+	JZ    loop_done
+
+loop:
+	VMOVDQU  (AX), Y2
+	VMOVDQU  (CX), Y3
+	VPSRLQ   $0x20, Y2, Y4
+	VPSRLQ   $0x20, Y3, Y5
+	VPMULUDQ Y3, Y4, Y4
+	VPMULUDQ Y2, Y5, Y5
+	VPADDQ   Y4, Y5, Y4
+	VPSLLQ   $0x20, Y4, Y4
+	VPMULUDQ Y3, Y2, Y2
+	VPADDQ   Y4, Y2, Y2
+	VPADDQ   Y2, Y0, Y0
+	VMOVDQU  32(AX), Y2
+	VMOVDQU  32(CX), Y3
+	VPSRLQ   $0x20, Y2, Y4
+	VPSRLQ   $0x20, Y3, Y5
+	VPMULUDQ Y3, Y4, Y4
+	VPMULUDQ Y2, Y5, Y5
+	VPADDQ   Y4, Y5, Y4
+	VPSLLQ   $0x20, Y4, Y4
+	VPMULUDQ Y3, Y2, Y2
+	VPADDQ   Y4, Y2, Y2
+	VPADDQ   Y2, Y1, Y1
+	VMOVDQU  64(AX), Y2
+	VMOVDQU  64(CX), Y3
+	VPSRLQ   $0x20, Y2, Y4
+	VPSRLQ   $0x20, Y3, Y5
+	VPMULUDQ Y3, Y4, Y4
+	VPMULUDQ Y2, Y5, Y5
+	VPADDQ   Y4, Y5, Y4
+	VPSLLQ   $0x20, Y4, Y4
+	VPMULUDQ Y3, Y2, Y2
+	VPADDQ   Y4, Y2, Y2
+	VPADDQ   Y2, Y0, Y0
+	VMOVDQU  96(AX), Y2
+	VMOVDQU  96(CX), Y3
+	VPSRLQ   $0x20, Y2, Y4
+	VPSRLQ   $0x20, Y3, Y5
+	VPMULUDQ Y3, Y4, Y4
+	VPMULUDQ Y2, Y5, Y5
+	VPADDQ   Y4, Y5, Y4
+	VPSLLQ   $0x20, Y4, Y4
+	VPMULUDQ Y3, Y2, Y2
+	VPADDQ   Y4, Y2, Y2
+	VPADDQ   Y2, Y1, Y1
+	ADDQ     $0x00000080, AX
+	ADDQ     $0x00000080, CX
+	DECQ     DX
+	JNZ      loop
+
+loop_done:
+	VPADDQ  Y1, Y0, Y0
+	VMOVDQU Y0, (BX)
+	VZEROUPPER
+	RET
+
+// func sumFloat64AVX2(lanes *[8]float64, a *float64, blocks int)
+// Requires: AVX
+TEXT ·sumFloat64AVX2(SB), NOSPLIT, $0-24
+	MOVQ    lanes+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    blocks+16(FP), DX
+	VMOVDQU (AX), Y0
+	VMOVDQU 32(AX), Y1
+	TESTQ   DX, DX
+	JZ      loop_done
+
+loop:
+	VADDPD (CX), Y0, Y0
+	VADDPD 32(CX), Y1, Y1
+	ADDQ   $0x40, CX
+	DECQ   DX
+	JNZ    loop
+
+loop_done:
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func sumFloat64MaskedAVX2(lanes *[8]float64, a *float64, bm *uint64, words int)
+// Requires: AVX, AVX2
+TEXT ·sumFloat64MaskedAVX2(SB), NOSPLIT, $0-32
+	MOVQ         lanes+0(FP), AX
+	VMOVDQU      (AX), Y0
+	VMOVDQU      32(AX), Y1
+	MOVQ         a+8(FP), CX
+	MOVQ         bm+16(FP), DX
+	MOVQ         words+24(FP), BX
+	VMOVDQU      masked_shifts<>+0(SB), Y2
+	MOVQ         $0x0000000000000004, SI
+	VMOVQ        SI, X3
+	VPBROADCASTQ X3, Y3
+	TESTQ        BX, BX
+	JZ           loop_done
+
+loop:
+	MOVQ         (DX), SI
+	TESTQ        SI, SI
+	JZ           next
+	VMOVQ        SI, X4
+	VPBROADCASTQ X4, Y4
+	VMOVDQA      Y2, Y5
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   (CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   32(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   64(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   96(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   128(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   160(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   192(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   224(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   256(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   288(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   320(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   352(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   384(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   416(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   448(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y4
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   480(CX), Y4, Y4
+	VADDPD       Y4, Y1, Y1
+
+next:
+	ADDQ $0x08, DX
+	ADDQ $0x00000200, CX
+	DECQ BX
+	JNZ  loop
+
+loop_done:
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func minMaxInt64AVX2(a *int64, blocks int, lo *[4]int64, hi *[4]int64)
+// Requires: AVX, AVX2
+TEXT ·minMaxInt64AVX2(SB), NOSPLIT, $0-32
+	MOVQ    a+0(FP), AX
+	MOVQ    blocks+8(FP), CX
+	MOVQ    lo+16(FP), DX
+	MOVQ    hi+24(FP), BX
+	VMOVDQU (DX), Y0
+	VMOVDQU (DX), Y1
+	VMOVDQU (BX), Y2
+	VMOVDQU (BX), Y3
+	TESTQ   CX, CX
+	JZ      loop_done
+
+loop:
+	VMOVDQU   (AX), Y4
+	VPCMPGTQ  Y4, Y0, Y5
+	VPBLENDVB Y5, Y4, Y0, Y0
+	VPCMPGTQ  Y2, Y4, Y5
+	VPBLENDVB Y5, Y4, Y2, Y2
+	VMOVDQU   32(AX), Y4
+	VPCMPGTQ  Y4, Y1, Y5
+	VPBLENDVB Y5, Y4, Y1, Y1
+	VPCMPGTQ  Y3, Y4, Y5
+	VPBLENDVB Y5, Y4, Y3, Y3
+	ADDQ      $0x40, AX
+	DECQ      CX
+	JNZ       loop
+
+loop_done:
+	VPCMPGTQ  Y1, Y0, Y4
+	VPBLENDVB Y4, Y1, Y0, Y0
+	VPCMPGTQ  Y2, Y3, Y1
+	VPBLENDVB Y1, Y3, Y2, Y2
+	VMOVDQU   Y0, (DX)
+	VMOVDQU   Y2, (BX)
+	VZEROUPPER
+	RET
+
+// func minMaxFloat64AVX2(a *float64, blocks int, lo *[4]float64, hi *[4]float64) (nans uint64)
+// Requires: AVX, AVX2
+TEXT ·minMaxFloat64AVX2(SB), NOSPLIT, $0-40
+	MOVQ    a+0(FP), AX
+	MOVQ    blocks+8(FP), CX
+	MOVQ    lo+16(FP), DX
+	MOVQ    hi+24(FP), BX
+	VMOVDQU (DX), Y0
+	VMOVDQU (BX), Y1
+	VPXOR   Y2, Y2, Y2
+	TESTQ   CX, CX
+	JZ      loop_done
+
+loop:
+	VMOVDQU (AX), Y3
+	VMOVDQU 32(AX), Y4
+	VCMPPD  $0x03, Y4, Y3, Y5
+	VPOR    Y5, Y2, Y2
+	VMINPD  Y0, Y3, Y0
+	VMAXPD  Y1, Y3, Y1
+	VMINPD  Y0, Y4, Y0
+	VMAXPD  Y1, Y4, Y1
+	ADDQ    $0x40, AX
+	DECQ    CX
+	JNZ     loop
+
+loop_done:
+	VMOVDQU   Y0, (DX)
+	VMOVDQU   Y1, (BX)
+	VMOVMSKPD Y2, AX
+	MOVQ      AX, nans+32(FP)
+	VZEROUPPER
+	RET
+
+// func sumInt64AVX512(a *int64, blocks int, lanes *[2][8]int64)
+// Requires: AVX, AVX512F
+TEXT ·sumInt64AVX512(SB), NOSPLIT, $0-24
+	MOVQ   a+0(FP), AX
+	MOVQ   blocks+8(FP), CX
+	MOVQ   lanes+16(FP), DX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	TESTQ  CX, CX
+	JZ     loop_done
+
+loop:
+	VMOVDQU64 (AX), Z4
+	VPADDQ    Z4, Z0, Z0
+	VPSRAQ    $0x20, Z4, Z4
+	VPADDQ    Z4, Z2, Z2
+	VMOVDQU64 64(AX), Z4
+	VPADDQ    Z4, Z1, Z1
+	VPSRAQ    $0x20, Z4, Z4
+	VPADDQ    Z4, Z3, Z3
+	VMOVDQU64 128(AX), Z4
+	VPADDQ    Z4, Z0, Z0
+	VPSRAQ    $0x20, Z4, Z4
+	VPADDQ    Z4, Z2, Z2
+	VMOVDQU64 192(AX), Z4
+	VPADDQ    Z4, Z1, Z1
+	VPSRAQ    $0x20, Z4, Z4
+	VPADDQ    Z4, Z3, Z3
+	ADDQ      $0x00000100, AX
+	DECQ      CX
+	JNZ       loop
+
+loop_done:
+	VPADDQ    Z1, Z0, Z0
+	VPADDQ    Z3, Z2, Z2
+	VMOVDQU64 Z0, (DX)
+	VMOVDQU64 Z2, 64(DX)
+	VZEROUPPER
+	RET
+
+// func sumInt64MaskedAVX512(a *int64, bm *uint64, words int, lanes *[2][8]int64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sumInt64MaskedAVX512(SB), NOSPLIT, $0-32
+	MOVQ   lanes+24(FP), AX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	MOVQ   a+0(FP), CX
+	MOVQ   bm+8(FP), DX
+	MOVQ   words+16(FP), BX
+	TESTQ  BX, BX
+	JZ     loop_done
+
+loop:
+	MOVQ        (DX), SI
+	TESTQ       SI, SI
+	JZ          next
+	KMOVB       (DX), K1
+	VMOVDQU64.Z (CX), K1, Z4
+	VPADDQ      Z4, Z0, Z0
+	VPSRAQ      $0x20, Z4, Z4
+	VPADDQ      Z4, Z2, Z2
+	KMOVB       1(DX), K1
+	VMOVDQU64.Z 64(CX), K1, Z4
+	VPADDQ      Z4, Z1, Z1
+	VPSRAQ      $0x20, Z4, Z4
+	VPADDQ      Z4, Z3, Z3
+	KMOVB       2(DX), K1
+	VMOVDQU64.Z 128(CX), K1, Z4
+	VPADDQ      Z4, Z0, Z0
+	VPSRAQ      $0x20, Z4, Z4
+	VPADDQ      Z4, Z2, Z2
+	KMOVB       3(DX), K1
+	VMOVDQU64.Z 192(CX), K1, Z4
+	VPADDQ      Z4, Z1, Z1
+	VPSRAQ      $0x20, Z4, Z4
+	VPADDQ      Z4, Z3, Z3
+	KMOVB       4(DX), K1
+	VMOVDQU64.Z 256(CX), K1, Z4
+	VPADDQ      Z4, Z0, Z0
+	VPSRAQ      $0x20, Z4, Z4
+	VPADDQ      Z4, Z2, Z2
+	KMOVB       5(DX), K1
+	VMOVDQU64.Z 320(CX), K1, Z4
+	VPADDQ      Z4, Z1, Z1
+	VPSRAQ      $0x20, Z4, Z4
+	VPADDQ      Z4, Z3, Z3
+	KMOVB       6(DX), K1
+	VMOVDQU64.Z 384(CX), K1, Z4
+	VPADDQ      Z4, Z0, Z0
+	VPSRAQ      $0x20, Z4, Z4
+	VPADDQ      Z4, Z2, Z2
+	KMOVB       7(DX), K1
+	VMOVDQU64.Z 448(CX), K1, Z4
+	VPADDQ      Z4, Z1, Z1
+	VPSRAQ      $0x20, Z4, Z4
+	VPADDQ      Z4, Z3, Z3
+
+next:
+	ADDQ $0x08, DX
+	ADDQ $0x00000200, CX
+	DECQ BX
+	JNZ  loop
+
+loop_done:
+	VPADDQ    Z1, Z0, Z0
+	VPADDQ    Z3, Z2, Z2
+	VMOVDQU64 Z0, (AX)
+	VMOVDQU64 Z2, 64(AX)
+	VZEROUPPER
+	RET
+
+// func sumProductInt64AVX512(a *int64, b *int64, blocks int, lanes *[8]int64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sumProductInt64AVX512(SB), NOSPLIT, $0-32
+	MOVQ   a+0(FP), AX
+	MOVQ   b+8(FP), CX
+	MOVQ   blocks+16(FP), DX
+	MOVQ   lanes+24(FP), BX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	TESTQ  DX, DX
+	JZ     loop_done
+
+loop:
+	VMOVDQU64 (AX), Z2
+	VPMULLQ   (CX), Z2, Z2
+	VPADDQ    Z2, Z0, Z0
+	VMOVDQU64 64(AX), Z2
+	VPMULLQ   64(CX), Z2, Z2
+	VPADDQ    Z2, Z1, Z1
+	VMOVDQU64 128(AX), Z2
+	VPMULLQ   128(CX), Z2, Z2
+	VPADDQ    Z2, Z0, Z0
+	VMOVDQU64 192(AX), Z2
+	VPMULLQ   192(CX), Z2, Z2
+	VPADDQ    Z2, Z1, Z1
+	ADDQ      $0x00000100, AX
+	ADDQ      $0x00000100, CX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VPADDQ    Z1, Z0, Z0
+	VMOVDQU64 Z0, (BX)
+	VZEROUPPER
+	RET
+
+// func sumFloat64AVX512(lanes *[8]float64, a *float64, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·sumFloat64AVX512(SB), NOSPLIT, $0-24
+	MOVQ      lanes+0(FP), AX
+	MOVQ      a+8(FP), CX
+	MOVQ      blocks+16(FP), DX
+	VMOVDQU64 (AX), Z0
+	TESTQ     DX, DX
+	JZ        loop_done
+
+loop:
+	VADDPD (CX), Z0, Z0
+	ADDQ   $0x40, CX
+	DECQ   DX
+	JNZ    loop
+
+loop_done:
+	VMOVDQU64 Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func sumFloat64MaskedAVX512(lanes *[8]float64, a *float64, bm *uint64, words int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sumFloat64MaskedAVX512(SB), NOSPLIT, $0-32
+	MOVQ      lanes+0(FP), AX
+	VMOVDQU64 (AX), Z0
+	MOVQ      a+8(FP), CX
+	MOVQ      bm+16(FP), DX
+	MOVQ      words+24(FP), BX
+	TESTQ     BX, BX
+	JZ        loop_done
+
+loop:
+	MOVQ   (DX), SI
+	TESTQ  SI, SI
+	JZ     next
+	KMOVB  (DX), K1
+	VADDPD (CX), Z0, K1, Z0
+	KMOVB  1(DX), K1
+	VADDPD 64(CX), Z0, K1, Z0
+	KMOVB  2(DX), K1
+	VADDPD 128(CX), Z0, K1, Z0
+	KMOVB  3(DX), K1
+	VADDPD 192(CX), Z0, K1, Z0
+	KMOVB  4(DX), K1
+	VADDPD 256(CX), Z0, K1, Z0
+	KMOVB  5(DX), K1
+	VADDPD 320(CX), Z0, K1, Z0
+	KMOVB  6(DX), K1
+	VADDPD 384(CX), Z0, K1, Z0
+	KMOVB  7(DX), K1
+	VADDPD 448(CX), Z0, K1, Z0
+
+next:
+	ADDQ $0x08, DX
+	ADDQ $0x00000200, CX
+	DECQ BX
+	JNZ  loop
+
+loop_done:
+	VMOVDQU64 Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func minMaxInt64AVX512(a *int64, blocks int, lo *[8]int64, hi *[8]int64)
+// Requires: AVX, AVX512F
+TEXT ·minMaxInt64AVX512(SB), NOSPLIT, $0-32
+	MOVQ      a+0(FP), AX
+	MOVQ      blocks+8(FP), CX
+	MOVQ      lo+16(FP), DX
+	MOVQ      hi+24(FP), BX
+	VMOVDQU64 (DX), Z0
+	VMOVDQU64 (DX), Z1
+	VMOVDQU64 (BX), Z2
+	VMOVDQU64 (BX), Z3
+	TESTQ     CX, CX
+	JZ        loop_done
+
+loop:
+	VMOVDQU64 (AX), Z4
+	VPMINSQ   Z4, Z0, Z0
+	VPMAXSQ   Z4, Z2, Z2
+	VMOVDQU64 64(AX), Z4
+	VPMINSQ   Z4, Z1, Z1
+	VPMAXSQ   Z4, Z3, Z3
+	ADDQ      $0x00000080, AX
+	DECQ      CX
+	JNZ       loop
+
+loop_done:
+	VPMINSQ   Z1, Z0, Z0
+	VPMAXSQ   Z3, Z2, Z2
+	VMOVDQU64 Z0, (DX)
+	VMOVDQU64 Z2, (BX)
+	VZEROUPPER
+	RET
+
+// func minMaxFloat64AVX512(a *float64, blocks int, lo *[8]float64, hi *[8]float64) (nans uint64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·minMaxFloat64AVX512(SB), NOSPLIT, $0-40
+	MOVQ      a+0(FP), AX
+	MOVQ      blocks+8(FP), CX
+	MOVQ      lo+16(FP), DX
+	MOVQ      hi+24(FP), BX
+	VMOVDQU64 (DX), Z0
+	VMOVDQU64 (BX), Z1
+	XORQ      SI, SI
+	KMOVB     SI, K1
+	TESTQ     CX, CX
+	JZ        loop_done
+
+loop:
+	VMOVDQU64 (AX), Z2
+	VMOVDQU64 64(AX), Z3
+	VCMPPD    $0x03, Z3, Z2, K2
+	KORB      K2, K1, K1
+	VMINPD    Z0, Z2, Z0
+	VMAXPD    Z1, Z2, Z1
+	VMINPD    Z0, Z3, Z0
+	VMAXPD    Z1, Z3, Z1
+	ADDQ      $0x00000080, AX
+	DECQ      CX
+	JNZ       loop
+
+loop_done:
+	VMOVDQU64 Z0, (DX)
+	VMOVDQU64 Z1, (BX)
+	KMOVB     K1, AX
+	MOVQ      AX, nans+32(FP)
+	VZEROUPPER
+	RET
+
+// func minMaxInt32AVX2(a *int32, blocks int, lo *[8]int32, hi *[8]int32)
+// Requires: AVX, AVX2
+TEXT ·minMaxInt32AVX2(SB), NOSPLIT, $0-32
+	MOVQ    a+0(FP), AX
+	MOVQ    blocks+8(FP), CX
+	MOVQ    lo+16(FP), DX
+	MOVQ    hi+24(FP), BX
+	VMOVDQU (DX), Y0
+	VMOVDQU (DX), Y1
+	VMOVDQU (BX), Y2
+	VMOVDQU (BX), Y3
+	TESTQ   CX, CX
+	JZ      loop_done
+
+loop:
+	VMOVDQU (AX), Y4
+	VPMINSD Y4, Y0, Y0
+	VPMAXSD Y4, Y2, Y2
+	VMOVDQU 32(AX), Y4
+	VPMINSD Y4, Y1, Y1
+	VPMAXSD Y4, Y3, Y3
+	ADDQ    $0x40, AX
+	DECQ    CX
+	JNZ     loop
+
+loop_done:
+	VPMINSD Y1, Y0, Y0
+	VPMAXSD Y3, Y2, Y2
+	VMOVDQU Y0, (DX)
+	VMOVDQU Y2, (BX)
+	VZEROUPPER
+	RET
+
+// func minMaxInt32MaskedAVX512(a *int32, bm *uint64, words int, lo *[16]int32, hi *[16]int32)
+// Requires: AVX, AVX512F
+TEXT ·minMaxInt32MaskedAVX512(SB), NOSPLIT, $0-40
+	MOVQ      a+0(FP), AX
+	MOVQ      bm+8(FP), CX
+	MOVQ      words+16(FP), DX
+	MOVQ      lo+24(FP), BX
+	MOVQ      hi+32(FP), SI
+	VMOVDQU64 (BX), Z0
+	VMOVDQU64 (SI), Z1
+	TESTQ     DX, DX
+	JZ        loop_done
+
+loop:
+	VMOVDQU64 (AX), Z2
+	KMOVW     (CX), K1
+	VPMINSD   Z2, Z0, K1, Z0
+	VPMAXSD   Z2, Z1, K1, Z1
+	VMOVDQU64 64(AX), Z2
+	KMOVW     2(CX), K1
+	VPMINSD   Z2, Z0, K1, Z0
+	VPMAXSD   Z2, Z1, K1, Z1
+	VMOVDQU64 128(AX), Z2
+	KMOVW     4(CX), K1
+	VPMINSD   Z2, Z0, K1, Z0
+	VPMAXSD   Z2, Z1, K1, Z1
+	VMOVDQU64 192(AX), Z2
+	KMOVW     6(CX), K1
+	VPMINSD   Z2, Z0, K1, Z0
+	VPMAXSD   Z2, Z1, K1, Z1
+	ADDQ      $0x08, CX
+	ADDQ      $0x00000100, AX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VMOVDQU64 Z0, (BX)
+	VMOVDQU64 Z1, (SI)
+	VZEROUPPER
+	RET
+
+// func minMaxInt64MaskedAVX512(a *int64, bm *uint64, words int, lo *[8]int64, hi *[8]int64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·minMaxInt64MaskedAVX512(SB), NOSPLIT, $0-40
+	MOVQ      a+0(FP), AX
+	MOVQ      bm+8(FP), CX
+	MOVQ      words+16(FP), DX
+	MOVQ      lo+24(FP), BX
+	MOVQ      hi+32(FP), SI
+	VMOVDQU64 (BX), Z0
+	VMOVDQU64 (SI), Z1
+	TESTQ     DX, DX
+	JZ        loop_done
+
+loop:
+	VMOVDQU64 (AX), Z2
+	KMOVB     (CX), K1
+	VPMINSQ   Z2, Z0, K1, Z0
+	VPMAXSQ   Z2, Z1, K1, Z1
+	VMOVDQU64 64(AX), Z2
+	KMOVB     1(CX), K1
+	VPMINSQ   Z2, Z0, K1, Z0
+	VPMAXSQ   Z2, Z1, K1, Z1
+	VMOVDQU64 128(AX), Z2
+	KMOVB     2(CX), K1
+	VPMINSQ   Z2, Z0, K1, Z0
+	VPMAXSQ   Z2, Z1, K1, Z1
+	VMOVDQU64 192(AX), Z2
+	KMOVB     3(CX), K1
+	VPMINSQ   Z2, Z0, K1, Z0
+	VPMAXSQ   Z2, Z1, K1, Z1
+	VMOVDQU64 256(AX), Z2
+	KMOVB     4(CX), K1
+	VPMINSQ   Z2, Z0, K1, Z0
+	VPMAXSQ   Z2, Z1, K1, Z1
+	VMOVDQU64 320(AX), Z2
+	KMOVB     5(CX), K1
+	VPMINSQ   Z2, Z0, K1, Z0
+	VPMAXSQ   Z2, Z1, K1, Z1
+	VMOVDQU64 384(AX), Z2
+	KMOVB     6(CX), K1
+	VPMINSQ   Z2, Z0, K1, Z0
+	VPMAXSQ   Z2, Z1, K1, Z1
+	VMOVDQU64 448(AX), Z2
+	KMOVB     7(CX), K1
+	VPMINSQ   Z2, Z0, K1, Z0
+	VPMAXSQ   Z2, Z1, K1, Z1
+	ADDQ      $0x08, CX
+	ADDQ      $0x00000200, AX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VMOVDQU64 Z0, (BX)
+	VMOVDQU64 Z1, (SI)
+	VZEROUPPER
+	RET
+
+// func minMaxFloat64MaskedAVX512(a *float64, bm *uint64, words int, lo *[8]float64, hi *[8]float64) (nans uint64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·minMaxFloat64MaskedAVX512(SB), NOSPLIT, $0-48
+	MOVQ      lo+24(FP), AX
+	MOVQ      hi+32(FP), CX
+	VMOVDQU64 (AX), Z0
+	VMOVDQU64 (CX), Z1
+	XORQ      DX, DX
+	KMOVB     DX, K1
+	MOVQ      a+0(FP), DX
+	MOVQ      bm+8(FP), BX
+	MOVQ      words+16(FP), SI
+	TESTQ     SI, SI
+	JZ        loop_done
+
+loop:
+	MOVQ      (BX), DI
+	TESTQ     DI, DI
+	JZ        next
+	KMOVB     (BX), K2
+	VMOVDQU64 (DX), Z2
+	VCMPPD    $0x03, Z2, Z2, K2, K3
+	KORB      K3, K1, K1
+	VMINPD    Z0, Z2, K2, Z0
+	VMAXPD    Z1, Z2, K2, Z1
+	KMOVB     1(BX), K2
+	VMOVDQU64 64(DX), Z2
+	VCMPPD    $0x03, Z2, Z2, K2, K3
+	KORB      K3, K1, K1
+	VMINPD    Z0, Z2, K2, Z0
+	VMAXPD    Z1, Z2, K2, Z1
+	KMOVB     2(BX), K2
+	VMOVDQU64 128(DX), Z2
+	VCMPPD    $0x03, Z2, Z2, K2, K3
+	KORB      K3, K1, K1
+	VMINPD    Z0, Z2, K2, Z0
+	VMAXPD    Z1, Z2, K2, Z1
+	KMOVB     3(BX), K2
+	VMOVDQU64 192(DX), Z2
+	VCMPPD    $0x03, Z2, Z2, K2, K3
+	KORB      K3, K1, K1
+	VMINPD    Z0, Z2, K2, Z0
+	VMAXPD    Z1, Z2, K2, Z1
+	KMOVB     4(BX), K2
+	VMOVDQU64 256(DX), Z2
+	VCMPPD    $0x03, Z2, Z2, K2, K3
+	KORB      K3, K1, K1
+	VMINPD    Z0, Z2, K2, Z0
+	VMAXPD    Z1, Z2, K2, Z1
+	KMOVB     5(BX), K2
+	VMOVDQU64 320(DX), Z2
+	VCMPPD    $0x03, Z2, Z2, K2, K3
+	KORB      K3, K1, K1
+	VMINPD    Z0, Z2, K2, Z0
+	VMAXPD    Z1, Z2, K2, Z1
+	KMOVB     6(BX), K2
+	VMOVDQU64 384(DX), Z2
+	VCMPPD    $0x03, Z2, Z2, K2, K3
+	KORB      K3, K1, K1
+	VMINPD    Z0, Z2, K2, Z0
+	VMAXPD    Z1, Z2, K2, Z1
+	KMOVB     7(BX), K2
+	VMOVDQU64 448(DX), Z2
+	VCMPPD    $0x03, Z2, Z2, K2, K3
+	KORB      K3, K1, K1
+	VMINPD    Z0, Z2, K2, Z0
+	VMAXPD    Z1, Z2, K2, Z1
+
+next:
+	ADDQ $0x08, BX
+	ADDQ $0x00000200, DX
+	DECQ SI
+	JNZ  loop
+
+loop_done:
+	VMOVDQU64 Z0, (AX)
+	VMOVDQU64 Z1, (CX)
+	KMOVB     K1, AX
+	MOVQ      AX, nans+40(FP)
+	VZEROUPPER
+	RET
+
+// func hashAVX2(dst *uint64, a *int64, blocks int)
+// Requires: AVX, AVX2
+TEXT ·hashAVX2(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         $0x9e3779b97f4a7c15, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x000000009e3779b9, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x243f6a8885a308d3, BX
+	VMOVQ        BX, X2
+	VPBROADCASTQ X2, Y2
+	MOVQ         $0x00000000243f6a88, BX
+	VMOVQ        BX, X3
+	VPBROADCASTQ X3, Y3
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU  (CX), Y4
+	VPSRLQ   $0x20, Y4, Y5
+	VPXOR    Y5, Y4, Y4
+	VPMULUDQ Y0, Y5, Y5
+	VPMULUDQ Y1, Y4, Y6
+	VPADDQ   Y5, Y6, Y6
+	VPSLLQ   $0x20, Y6, Y6
+	VPMULUDQ Y0, Y4, Y4
+	VPADDQ   Y6, Y4, Y4
+	VMOVDQU  32(CX), Y5
+	VPSRLQ   $0x20, Y5, Y6
+	VPXOR    Y6, Y5, Y5
+	VPMULUDQ Y0, Y6, Y6
+	VPMULUDQ Y1, Y5, Y7
+	VPADDQ   Y6, Y7, Y7
+	VPSLLQ   $0x20, Y7, Y7
+	VPMULUDQ Y0, Y5, Y5
+	VPADDQ   Y7, Y5, Y5
+	VMOVDQU  64(CX), Y6
+	VPSRLQ   $0x20, Y6, Y7
+	VPXOR    Y7, Y6, Y6
+	VPMULUDQ Y0, Y7, Y7
+	VPMULUDQ Y1, Y6, Y8
+	VPADDQ   Y7, Y8, Y8
+	VPSLLQ   $0x20, Y8, Y8
+	VPMULUDQ Y0, Y6, Y6
+	VPADDQ   Y8, Y6, Y6
+	VMOVDQU  96(CX), Y7
+	VPSRLQ   $0x20, Y7, Y8
+	VPXOR    Y8, Y7, Y7
+	VPMULUDQ Y0, Y8, Y8
+	VPMULUDQ Y1, Y7, Y9
+	VPADDQ   Y8, Y9, Y9
+	VPSLLQ   $0x20, Y9, Y9
+	VPMULUDQ Y0, Y7, Y7
+	VPADDQ   Y9, Y7, Y7
+	VPSRLQ   $0x20, Y4, Y8
+	VPXOR    Y8, Y4, Y4
+	VPMULUDQ Y2, Y8, Y8
+	VPMULUDQ Y3, Y4, Y9
+	VPADDQ   Y8, Y9, Y9
+	VPSLLQ   $0x20, Y9, Y9
+	VPMULUDQ Y2, Y4, Y4
+	VPADDQ   Y9, Y4, Y4
+	VPSRLQ   $0x20, Y5, Y8
+	VPXOR    Y8, Y5, Y5
+	VPMULUDQ Y2, Y8, Y8
+	VPMULUDQ Y3, Y5, Y9
+	VPADDQ   Y8, Y9, Y9
+	VPSLLQ   $0x20, Y9, Y9
+	VPMULUDQ Y2, Y5, Y5
+	VPADDQ   Y9, Y5, Y5
+	VPSRLQ   $0x20, Y6, Y8
+	VPXOR    Y8, Y6, Y6
+	VPMULUDQ Y2, Y8, Y8
+	VPMULUDQ Y3, Y6, Y9
+	VPADDQ   Y8, Y9, Y9
+	VPSLLQ   $0x20, Y9, Y9
+	VPMULUDQ Y2, Y6, Y6
+	VPADDQ   Y9, Y6, Y6
+	VPSRLQ   $0x20, Y7, Y8
+	VPXOR    Y8, Y7, Y7
+	VPMULUDQ Y2, Y8, Y8
+	VPMULUDQ Y3, Y7, Y9
+	VPADDQ   Y8, Y9, Y9
+	VPSLLQ   $0x20, Y9, Y9
+	VPMULUDQ Y2, Y7, Y7
+	VPADDQ   Y9, Y7, Y7
+	VPSRLQ   $0x20, Y4, Y8
+	VPXOR    Y8, Y4, Y4
+	VMOVDQU  Y4, (AX)
+	VPSRLQ   $0x20, Y5, Y4
+	VPXOR    Y4, Y5, Y5
+	VMOVDQU  Y5, 32(AX)
+	VPSRLQ   $0x20, Y6, Y4
+	VPXOR    Y4, Y6, Y6
+	VMOVDQU  Y6, 64(AX)
+	VPSRLQ   $0x20, Y7, Y4
+	VPXOR    Y4, Y7, Y7
+	VMOVDQU  Y7, 96(AX)
+	ADDQ     $0x00000080, CX
+	ADDQ     $0x00000080, AX
+	DECQ     DX
+	JNZ      loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func hash32AVX2(dst *uint64, a *int32, blocks int)
+// Requires: AVX, AVX2
+TEXT ·hash32AVX2(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         $0x9e3779b97f4a7c15, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x000000009e3779b9, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x243f6a8885a308d3, BX
+	VMOVQ        BX, X2
+	VPBROADCASTQ X2, Y2
+	MOVQ         $0x00000000243f6a88, BX
+	VMOVQ        BX, X3
+	VPBROADCASTQ X3, Y3
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VPMOVSXDQ (CX), Y4
+	VPSRLQ    $0x20, Y4, Y5
+	VPXOR     Y5, Y4, Y4
+	VPMULUDQ  Y0, Y5, Y5
+	VPMULUDQ  Y1, Y4, Y6
+	VPADDQ    Y5, Y6, Y6
+	VPSLLQ    $0x20, Y6, Y6
+	VPMULUDQ  Y0, Y4, Y4
+	VPADDQ    Y6, Y4, Y4
+	VPMOVSXDQ 16(CX), Y5
+	VPSRLQ    $0x20, Y5, Y6
+	VPXOR     Y6, Y5, Y5
+	VPMULUDQ  Y0, Y6, Y6
+	VPMULUDQ  Y1, Y5, Y7
+	VPADDQ    Y6, Y7, Y7
+	VPSLLQ    $0x20, Y7, Y7
+	VPMULUDQ  Y0, Y5, Y5
+	VPADDQ    Y7, Y5, Y5
+	VPMOVSXDQ 32(CX), Y6
+	VPSRLQ    $0x20, Y6, Y7
+	VPXOR     Y7, Y6, Y6
+	VPMULUDQ  Y0, Y7, Y7
+	VPMULUDQ  Y1, Y6, Y8
+	VPADDQ    Y7, Y8, Y8
+	VPSLLQ    $0x20, Y8, Y8
+	VPMULUDQ  Y0, Y6, Y6
+	VPADDQ    Y8, Y6, Y6
+	VPMOVSXDQ 48(CX), Y7
+	VPSRLQ    $0x20, Y7, Y8
+	VPXOR     Y8, Y7, Y7
+	VPMULUDQ  Y0, Y8, Y8
+	VPMULUDQ  Y1, Y7, Y9
+	VPADDQ    Y8, Y9, Y9
+	VPSLLQ    $0x20, Y9, Y9
+	VPMULUDQ  Y0, Y7, Y7
+	VPADDQ    Y9, Y7, Y7
+	VPSRLQ    $0x20, Y4, Y8
+	VPXOR     Y8, Y4, Y4
+	VPMULUDQ  Y2, Y8, Y8
+	VPMULUDQ  Y3, Y4, Y9
+	VPADDQ    Y8, Y9, Y9
+	VPSLLQ    $0x20, Y9, Y9
+	VPMULUDQ  Y2, Y4, Y4
+	VPADDQ    Y9, Y4, Y4
+	VPSRLQ    $0x20, Y5, Y8
+	VPXOR     Y8, Y5, Y5
+	VPMULUDQ  Y2, Y8, Y8
+	VPMULUDQ  Y3, Y5, Y9
+	VPADDQ    Y8, Y9, Y9
+	VPSLLQ    $0x20, Y9, Y9
+	VPMULUDQ  Y2, Y5, Y5
+	VPADDQ    Y9, Y5, Y5
+	VPSRLQ    $0x20, Y6, Y8
+	VPXOR     Y8, Y6, Y6
+	VPMULUDQ  Y2, Y8, Y8
+	VPMULUDQ  Y3, Y6, Y9
+	VPADDQ    Y8, Y9, Y9
+	VPSLLQ    $0x20, Y9, Y9
+	VPMULUDQ  Y2, Y6, Y6
+	VPADDQ    Y9, Y6, Y6
+	VPSRLQ    $0x20, Y7, Y8
+	VPXOR     Y8, Y7, Y7
+	VPMULUDQ  Y2, Y8, Y8
+	VPMULUDQ  Y3, Y7, Y9
+	VPADDQ    Y8, Y9, Y9
+	VPSLLQ    $0x20, Y9, Y9
+	VPMULUDQ  Y2, Y7, Y7
+	VPADDQ    Y9, Y7, Y7
+	VPSRLQ    $0x20, Y4, Y8
+	VPXOR     Y8, Y4, Y4
+	VMOVDQU   Y4, (AX)
+	VPSRLQ    $0x20, Y5, Y4
+	VPXOR     Y4, Y5, Y5
+	VMOVDQU   Y5, 32(AX)
+	VPSRLQ    $0x20, Y6, Y4
+	VPXOR     Y4, Y6, Y6
+	VMOVDQU   Y6, 64(AX)
+	VPSRLQ    $0x20, Y7, Y4
+	VPXOR     Y4, Y7, Y7
+	VMOVDQU   Y7, 96(AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x00000080, AX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func hashCombineAVX2(dst *uint64, a *int64, blocks int)
+// Requires: AVX, AVX2
+TEXT ·hashCombineAVX2(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         $0x9e3779b97f4a7c15, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x000000009e3779b9, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x243f6a8885a308d3, BX
+	VMOVQ        BX, X2
+	VPBROADCASTQ X2, Y2
+	MOVQ         $0x00000000243f6a88, BX
+	VMOVQ        BX, X3
+	VPBROADCASTQ X3, Y3
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU  (CX), Y4
+	VPXOR    (AX), Y4, Y4
+	VPSRLQ   $0x20, Y4, Y5
+	VPXOR    Y5, Y4, Y4
+	VPMULUDQ Y0, Y5, Y5
+	VPMULUDQ Y1, Y4, Y6
+	VPADDQ   Y5, Y6, Y6
+	VPSLLQ   $0x20, Y6, Y6
+	VPMULUDQ Y0, Y4, Y4
+	VPADDQ   Y6, Y4, Y4
+	VMOVDQU  32(CX), Y5
+	VPXOR    32(AX), Y5, Y5
+	VPSRLQ   $0x20, Y5, Y6
+	VPXOR    Y6, Y5, Y5
+	VPMULUDQ Y0, Y6, Y6
+	VPMULUDQ Y1, Y5, Y7
+	VPADDQ   Y6, Y7, Y7
+	VPSLLQ   $0x20, Y7, Y7
+	VPMULUDQ Y0, Y5, Y5
+	VPADDQ   Y7, Y5, Y5
+	VMOVDQU  64(CX), Y6
+	VPXOR    64(AX), Y6, Y6
+	VPSRLQ   $0x20, Y6, Y7
+	VPXOR    Y7, Y6, Y6
+	VPMULUDQ Y0, Y7, Y7
+	VPMULUDQ Y1, Y6, Y8
+	VPADDQ   Y7, Y8, Y8
+	VPSLLQ   $0x20, Y8, Y8
+	VPMULUDQ Y0, Y6, Y6
+	VPADDQ   Y8, Y6, Y6
+	VMOVDQU  96(CX), Y7
+	VPXOR    96(AX), Y7, Y7
+	VPSRLQ   $0x20, Y7, Y8
+	VPXOR    Y8, Y7, Y7
+	VPMULUDQ Y0, Y8, Y8
+	VPMULUDQ Y1, Y7, Y9
+	VPADDQ   Y8, Y9, Y9
+	VPSLLQ   $0x20, Y9, Y9
+	VPMULUDQ Y0, Y7, Y7
+	VPADDQ   Y9, Y7, Y7
+	VPSRLQ   $0x20, Y4, Y8
+	VPXOR    Y8, Y4, Y4
+	VPMULUDQ Y2, Y8, Y8
+	VPMULUDQ Y3, Y4, Y9
+	VPADDQ   Y8, Y9, Y9
+	VPSLLQ   $0x20, Y9, Y9
+	VPMULUDQ Y2, Y4, Y4
+	VPADDQ   Y9, Y4, Y4
+	VPSRLQ   $0x20, Y5, Y8
+	VPXOR    Y8, Y5, Y5
+	VPMULUDQ Y2, Y8, Y8
+	VPMULUDQ Y3, Y5, Y9
+	VPADDQ   Y8, Y9, Y9
+	VPSLLQ   $0x20, Y9, Y9
+	VPMULUDQ Y2, Y5, Y5
+	VPADDQ   Y9, Y5, Y5
+	VPSRLQ   $0x20, Y6, Y8
+	VPXOR    Y8, Y6, Y6
+	VPMULUDQ Y2, Y8, Y8
+	VPMULUDQ Y3, Y6, Y9
+	VPADDQ   Y8, Y9, Y9
+	VPSLLQ   $0x20, Y9, Y9
+	VPMULUDQ Y2, Y6, Y6
+	VPADDQ   Y9, Y6, Y6
+	VPSRLQ   $0x20, Y7, Y8
+	VPXOR    Y8, Y7, Y7
+	VPMULUDQ Y2, Y8, Y8
+	VPMULUDQ Y3, Y7, Y9
+	VPADDQ   Y8, Y9, Y9
+	VPSLLQ   $0x20, Y9, Y9
+	VPMULUDQ Y2, Y7, Y7
+	VPADDQ   Y9, Y7, Y7
+	VPSRLQ   $0x20, Y4, Y8
+	VPXOR    Y8, Y4, Y4
+	VMOVDQU  Y4, (AX)
+	VPSRLQ   $0x20, Y5, Y4
+	VPXOR    Y4, Y5, Y5
+	VMOVDQU  Y5, 32(AX)
+	VPSRLQ   $0x20, Y6, Y4
+	VPXOR    Y4, Y6, Y6
+	VMOVDQU  Y6, 64(AX)
+	VPSRLQ   $0x20, Y7, Y4
+	VPXOR    Y4, Y7, Y7
+	VMOVDQU  Y7, 96(AX)
+	ADDQ     $0x00000080, CX
+	ADDQ     $0x00000080, AX
+	DECQ     DX
+	JNZ      loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func hashAVX512(dst *uint64, a *int64, blocks int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·hashAVX512(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         $0x9e3779b97f4a7c15, BX
+	VPBROADCASTQ BX, Z0
+	MOVQ         $0x243f6a8885a308d3, BX
+	VPBROADCASTQ BX, Z1
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU64 (CX), Z2
+	VPSRLQ    $0x20, Z2, Z3
+	VPXORQ    Z3, Z2, Z2
+	VPMULLQ   Z0, Z2, Z2
+	VMOVDQU64 64(CX), Z3
+	VPSRLQ    $0x20, Z3, Z4
+	VPXORQ    Z4, Z3, Z3
+	VPMULLQ   Z0, Z3, Z3
+	VMOVDQU64 128(CX), Z4
+	VPSRLQ    $0x20, Z4, Z5
+	VPXORQ    Z5, Z4, Z4
+	VPMULLQ   Z0, Z4, Z4
+	VMOVDQU64 192(CX), Z5
+	VPSRLQ    $0x20, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPMULLQ   Z0, Z5, Z5
+	VPSRLQ    $0x20, Z2, Z6
+	VPXORQ    Z6, Z2, Z2
+	VPMULLQ   Z1, Z2, Z2
+	VPSRLQ    $0x20, Z3, Z6
+	VPXORQ    Z6, Z3, Z3
+	VPMULLQ   Z1, Z3, Z3
+	VPSRLQ    $0x20, Z4, Z6
+	VPXORQ    Z6, Z4, Z4
+	VPMULLQ   Z1, Z4, Z4
+	VPSRLQ    $0x20, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPMULLQ   Z1, Z5, Z5
+	VPSRLQ    $0x20, Z2, Z6
+	VPXORQ    Z6, Z2, Z2
+	VMOVDQU64 Z2, (AX)
+	VPSRLQ    $0x20, Z3, Z2
+	VPXORQ    Z2, Z3, Z3
+	VMOVDQU64 Z3, 64(AX)
+	VPSRLQ    $0x20, Z4, Z2
+	VPXORQ    Z2, Z4, Z4
+	VMOVDQU64 Z4, 128(AX)
+	VPSRLQ    $0x20, Z5, Z2
+	VPXORQ    Z2, Z5, Z5
+	VMOVDQU64 Z5, 192(AX)
+	ADDQ      $0x00000100, CX
+	ADDQ      $0x00000100, AX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func hash32AVX512(dst *uint64, a *int32, blocks int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·hash32AVX512(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         $0x9e3779b97f4a7c15, BX
+	VPBROADCASTQ BX, Z0
+	MOVQ         $0x243f6a8885a308d3, BX
+	VPBROADCASTQ BX, Z1
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VPMOVSXDQ (CX), Z2
+	VPSRLQ    $0x20, Z2, Z3
+	VPXORQ    Z3, Z2, Z2
+	VPMULLQ   Z0, Z2, Z2
+	VPMOVSXDQ 32(CX), Z3
+	VPSRLQ    $0x20, Z3, Z4
+	VPXORQ    Z4, Z3, Z3
+	VPMULLQ   Z0, Z3, Z3
+	VPMOVSXDQ 64(CX), Z4
+	VPSRLQ    $0x20, Z4, Z5
+	VPXORQ    Z5, Z4, Z4
+	VPMULLQ   Z0, Z4, Z4
+	VPMOVSXDQ 96(CX), Z5
+	VPSRLQ    $0x20, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPMULLQ   Z0, Z5, Z5
+	VPSRLQ    $0x20, Z2, Z6
+	VPXORQ    Z6, Z2, Z2
+	VPMULLQ   Z1, Z2, Z2
+	VPSRLQ    $0x20, Z3, Z6
+	VPXORQ    Z6, Z3, Z3
+	VPMULLQ   Z1, Z3, Z3
+	VPSRLQ    $0x20, Z4, Z6
+	VPXORQ    Z6, Z4, Z4
+	VPMULLQ   Z1, Z4, Z4
+	VPSRLQ    $0x20, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPMULLQ   Z1, Z5, Z5
+	VPSRLQ    $0x20, Z2, Z6
+	VPXORQ    Z6, Z2, Z2
+	VMOVDQU64 Z2, (AX)
+	VPSRLQ    $0x20, Z3, Z2
+	VPXORQ    Z2, Z3, Z3
+	VMOVDQU64 Z3, 64(AX)
+	VPSRLQ    $0x20, Z4, Z2
+	VPXORQ    Z2, Z4, Z4
+	VMOVDQU64 Z4, 128(AX)
+	VPSRLQ    $0x20, Z5, Z2
+	VPXORQ    Z2, Z5, Z5
+	VMOVDQU64 Z5, 192(AX)
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000100, AX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func hashCombineAVX512(dst *uint64, a *int64, blocks int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·hashCombineAVX512(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         $0x9e3779b97f4a7c15, BX
+	VPBROADCASTQ BX, Z0
+	MOVQ         $0x243f6a8885a308d3, BX
+	VPBROADCASTQ BX, Z1
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU64 (CX), Z2
+	VPXORQ    (AX), Z2, Z2
+	VPSRLQ    $0x20, Z2, Z3
+	VPXORQ    Z3, Z2, Z2
+	VPMULLQ   Z0, Z2, Z2
+	VMOVDQU64 64(CX), Z3
+	VPXORQ    64(AX), Z3, Z3
+	VPSRLQ    $0x20, Z3, Z4
+	VPXORQ    Z4, Z3, Z3
+	VPMULLQ   Z0, Z3, Z3
+	VMOVDQU64 128(CX), Z4
+	VPXORQ    128(AX), Z4, Z4
+	VPSRLQ    $0x20, Z4, Z5
+	VPXORQ    Z5, Z4, Z4
+	VPMULLQ   Z0, Z4, Z4
+	VMOVDQU64 192(CX), Z5
+	VPXORQ    192(AX), Z5, Z5
+	VPSRLQ    $0x20, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPMULLQ   Z0, Z5, Z5
+	VPSRLQ    $0x20, Z2, Z6
+	VPXORQ    Z6, Z2, Z2
+	VPMULLQ   Z1, Z2, Z2
+	VPSRLQ    $0x20, Z3, Z6
+	VPXORQ    Z6, Z3, Z3
+	VPMULLQ   Z1, Z3, Z3
+	VPSRLQ    $0x20, Z4, Z6
+	VPXORQ    Z6, Z4, Z4
+	VPMULLQ   Z1, Z4, Z4
+	VPSRLQ    $0x20, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPMULLQ   Z1, Z5, Z5
+	VPSRLQ    $0x20, Z2, Z6
+	VPXORQ    Z6, Z2, Z2
+	VMOVDQU64 Z2, (AX)
+	VPSRLQ    $0x20, Z3, Z2
+	VPXORQ    Z2, Z3, Z3
+	VMOVDQU64 Z3, 64(AX)
+	VPSRLQ    $0x20, Z4, Z2
+	VPXORQ    Z2, Z4, Z4
+	VMOVDQU64 Z4, 128(AX)
+	VPSRLQ    $0x20, Z5, Z2
+	VPXORQ    Z2, Z5, Z5
+	VMOVDQU64 Z5, 192(AX)
+	ADDQ      $0x00000100, CX
+	ADDQ      $0x00000100, AX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func prefetch8(base *byte, hashes *uint64, n int, shift uint)
+// Requires: BMI2, MMX+
+TEXT ·prefetch8(SB), NOSPLIT, $0-32
+	MOVQ  base+0(FP), AX
+	MOVQ  hashes+8(FP), CX
+	MOVQ  n+16(FP), DX
+	MOVQ  shift+24(FP), BX
+	TESTQ DX, DX
+	JZ    loop_done
+
+loop:
+	SHRXQ      BX, (CX), SI
+	PREFETCHT0 (AX)(SI*8)
+	ADDQ       $0x08, CX
+	DECQ       DX
+	JNZ        loop
+
+loop_done:
+	RET
+
+// func prefetchStride(base *byte, hashes *uint64, n int, shift uint, stride uintptr)
+// Requires: BMI2, MMX+
+TEXT ·prefetchStride(SB), NOSPLIT, $0-40
+	MOVQ  base+0(FP), AX
+	MOVQ  hashes+8(FP), CX
+	MOVQ  n+16(FP), DX
+	MOVQ  shift+24(FP), BX
+	MOVQ  stride+32(FP), SI
+	TESTQ DX, DX
+	JZ    loop_done
+
+loop:
+	SHRXQ      BX, (CX), DI
+	IMULQ      SI, DI
+	PREFETCHT0 (AX)(DI*1)
+	ADDQ       $0x08, CX
+	DECQ       DX
+	JNZ        loop
+
+loop_done:
+	RET
+
+// func bloomTestAVX512(dst *uint64, hashes *uint64, words int, blocks *uint64, shift uint)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F
+TEXT ·bloomTestAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         hashes+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         blocks+24(FP), BX
+	MOVQ         shift+32(FP), SI
+	VMOVQ        SI, X0
+	MOVQ         $0x0000000000000001, SI
+	VPBROADCASTQ SI, Z1
+	MOVQ         $0x000000ff, SI
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU64  (CX), Z2
+	VPSRLQ     X0, Z2, Z3
+	KMOVB      SI, K1
+	VPXORQ     Z4, Z4, Z4
+	VPGATHERQQ (BX)(Z3*8), K1, Z4
+	VPROLVQ    Z2, Z1, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z2
+	VPORQ      Z2, Z3, Z3
+	VPANDNQ    Z3, Z4, Z4
+	VPTESTNMQ  Z4, Z4, K1
+	VMOVDQU64  64(CX), Z2
+	VPSRLQ     X0, Z2, Z3
+	KMOVB      SI, K2
+	VPXORQ     Z5, Z5, Z5
+	VPGATHERQQ (BX)(Z3*8), K2, Z5
+	VPROLVQ    Z2, Z1, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z2
+	VPORQ      Z2, Z3, Z3
+	VPANDNQ    Z3, Z5, Z5
+	VPTESTNMQ  Z5, Z5, K2
+	KUNPCKBW   K1, K2, K1
+	VMOVDQU64  128(CX), Z2
+	VPSRLQ     X0, Z2, Z3
+	KMOVB      SI, K2
+	VPXORQ     Z6, Z6, Z6
+	VPGATHERQQ (BX)(Z3*8), K2, Z6
+	VPROLVQ    Z2, Z1, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z2
+	VPORQ      Z2, Z3, Z3
+	VPANDNQ    Z3, Z6, Z6
+	VPTESTNMQ  Z6, Z6, K2
+	VMOVDQU64  192(CX), Z2
+	VPSRLQ     X0, Z2, Z3
+	KMOVB      SI, K3
+	VPXORQ     Z7, Z7, Z7
+	VPGATHERQQ (BX)(Z3*8), K3, Z7
+	VPROLVQ    Z2, Z1, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z2
+	VPORQ      Z2, Z3, Z3
+	VPANDNQ    Z3, Z7, Z7
+	VPTESTNMQ  Z7, Z7, K3
+	KUNPCKBW   K2, K3, K2
+	KUNPCKWD   K1, K2, K1
+	VMOVDQU64  256(CX), Z2
+	VPSRLQ     X0, Z2, Z3
+	KMOVB      SI, K2
+	VPXORQ     Z8, Z8, Z8
+	VPGATHERQQ (BX)(Z3*8), K2, Z8
+	VPROLVQ    Z2, Z1, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z2
+	VPORQ      Z2, Z3, Z3
+	VPANDNQ    Z3, Z8, Z8
+	VPTESTNMQ  Z8, Z8, K2
+	VMOVDQU64  320(CX), Z2
+	VPSRLQ     X0, Z2, Z3
+	KMOVB      SI, K3
+	VPXORQ     Z9, Z9, Z9
+	VPGATHERQQ (BX)(Z3*8), K3, Z9
+	VPROLVQ    Z2, Z1, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z2
+	VPORQ      Z2, Z3, Z3
+	VPANDNQ    Z3, Z9, Z9
+	VPTESTNMQ  Z9, Z9, K3
+	KUNPCKBW   K2, K3, K2
+	VMOVDQU64  384(CX), Z2
+	VPSRLQ     X0, Z2, Z3
+	KMOVB      SI, K3
+	VPXORQ     Z10, Z10, Z10
+	VPGATHERQQ (BX)(Z3*8), K3, Z10
+	VPROLVQ    Z2, Z1, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z2
+	VPORQ      Z2, Z3, Z3
+	VPANDNQ    Z3, Z10, Z10
+	VPTESTNMQ  Z10, Z10, K3
+	VMOVDQU64  448(CX), Z2
+	VPSRLQ     X0, Z2, Z3
+	KMOVB      SI, K4
+	VPXORQ     Z11, Z11, Z11
+	VPGATHERQQ (BX)(Z3*8), K4, Z11
+	VPROLVQ    Z2, Z1, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z12
+	VPORQ      Z12, Z3, Z3
+	VPSRLQ     $0x06, Z2, Z2
+	VPROLVQ    Z2, Z1, Z2
+	VPORQ      Z2, Z3, Z3
+	VPANDNQ    Z3, Z11, Z11
+	VPTESTNMQ  Z11, Z11, K4
+	KUNPCKBW   K3, K4, K3
+	KUNPCKWD   K2, K3, K2
+	KUNPCKDQ   K1, K2, K1
+	KMOVQ      K1, (AX)
+	ADDQ       $0x00000200, CX
+	ADDQ       $0x08, AX
+	DECQ       DX
+	JNZ        loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func bitmapTestInt32AVX512(dst *uint64, keys *int32, words int, low int64, set *uint64, length int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·bitmapTestInt32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         keys+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         set+32(FP), BX
+	MOVQ         low+24(FP), SI
+	VPBROADCASTQ SI, Z0
+	MOVQ         length+40(FP), SI
+	VPBROADCASTQ SI, Z1
+	MOVQ         $0x0000000000000001, SI
+	VPBROADCASTQ SI, Z2
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VPXORQ     Z5, Z5, Z5
+	VPMOVSXDQ  (CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K1
+	VPGATHERQQ (BX)(Z4*8), K1, Z5
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z5, K1
+	VPXORQ     Z6, Z6, Z6
+	VPMOVSXDQ  32(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K2
+	VPGATHERQQ (BX)(Z4*8), K2, Z6
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z6, K2
+	KUNPCKBW   K1, K2, K1
+	VPXORQ     Z7, Z7, Z7
+	VPMOVSXDQ  64(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K2
+	VPGATHERQQ (BX)(Z4*8), K2, Z7
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z7, K2
+	VPXORQ     Z8, Z8, Z8
+	VPMOVSXDQ  96(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K3
+	VPGATHERQQ (BX)(Z4*8), K3, Z8
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z8, K3
+	KUNPCKBW   K2, K3, K2
+	KUNPCKWD   K1, K2, K1
+	VPXORQ     Z9, Z9, Z9
+	VPMOVSXDQ  128(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K2
+	VPGATHERQQ (BX)(Z4*8), K2, Z9
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z9, K2
+	VPXORQ     Z10, Z10, Z10
+	VPMOVSXDQ  160(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K3
+	VPGATHERQQ (BX)(Z4*8), K3, Z10
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z10, K3
+	KUNPCKBW   K2, K3, K2
+	VPXORQ     Z11, Z11, Z11
+	VPMOVSXDQ  192(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K3
+	VPGATHERQQ (BX)(Z4*8), K3, Z11
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z11, K3
+	VPXORQ     Z12, Z12, Z12
+	VPMOVSXDQ  224(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K4
+	VPGATHERQQ (BX)(Z4*8), K4, Z12
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z12, K4
+	KUNPCKBW   K3, K4, K3
+	KUNPCKWD   K2, K3, K2
+	KUNPCKDQ   K1, K2, K1
+	KMOVQ      K1, (AX)
+	ADDQ       $0x00000100, CX
+	ADDQ       $0x08, AX
+	DECQ       DX
+	JNZ        loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func bitmapTestInt64AVX512(dst *uint64, keys *int64, words int, low int64, set *uint64, length int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·bitmapTestInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         keys+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         set+32(FP), BX
+	MOVQ         low+24(FP), SI
+	VPBROADCASTQ SI, Z0
+	MOVQ         length+40(FP), SI
+	VPBROADCASTQ SI, Z1
+	MOVQ         $0x0000000000000001, SI
+	VPBROADCASTQ SI, Z2
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VPXORQ     Z5, Z5, Z5
+	VMOVDQU64  (CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K1
+	VPGATHERQQ (BX)(Z4*8), K1, Z5
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z5, K1
+	VPXORQ     Z6, Z6, Z6
+	VMOVDQU64  64(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K2
+	VPGATHERQQ (BX)(Z4*8), K2, Z6
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z6, K2
+	KUNPCKBW   K1, K2, K1
+	VPXORQ     Z7, Z7, Z7
+	VMOVDQU64  128(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K2
+	VPGATHERQQ (BX)(Z4*8), K2, Z7
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z7, K2
+	VPXORQ     Z8, Z8, Z8
+	VMOVDQU64  192(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K3
+	VPGATHERQQ (BX)(Z4*8), K3, Z8
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z8, K3
+	KUNPCKBW   K2, K3, K2
+	KUNPCKWD   K1, K2, K1
+	VPXORQ     Z9, Z9, Z9
+	VMOVDQU64  256(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K2
+	VPGATHERQQ (BX)(Z4*8), K2, Z9
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z9, K2
+	VPXORQ     Z10, Z10, Z10
+	VMOVDQU64  320(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K3
+	VPGATHERQQ (BX)(Z4*8), K3, Z10
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z10, K3
+	KUNPCKBW   K2, K3, K2
+	VPXORQ     Z11, Z11, Z11
+	VMOVDQU64  384(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K3
+	VPGATHERQQ (BX)(Z4*8), K3, Z11
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z11, K3
+	VPXORQ     Z12, Z12, Z12
+	VMOVDQU64  448(CX), Z3
+	VPSUBQ     Z0, Z3, Z3
+	VPSRLQ     $0x06, Z3, Z4
+	VPCMPUQ    $0x01, Z1, Z4, K4
+	VPGATHERQQ (BX)(Z4*8), K4, Z12
+	VPROLVQ    Z3, Z2, Z3
+	VPTESTMQ   Z3, Z12, K4
+	KUNPCKBW   K3, K4, K3
+	KUNPCKWD   K2, K3, K2
+	KUNPCKDQ   K1, K2, K1
+	KMOVQ      K1, (AX)
+	ADDQ       $0x00000200, CX
+	ADDQ       $0x08, AX
+	DECQ       DX
+	JNZ        loop
+
+loop_done:
+	VZEROUPPER
+	RET

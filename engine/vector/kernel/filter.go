@@ -19,7 +19,9 @@ func BitmapTest32(dst []uint64, keys []int32, low int64, set []uint64) {
 
 func bitmapTest[T int32 | int64](dst []uint64, keys []T, low int64, set []uint64) {
 	dst = dst[:Words(len(keys))]
-	for w := range dst {
+	first := bitmapTestSIMD(dst, keys, low, set)
+	keys = keys[first*64:]
+	for w := first; w < len(dst); w++ {
 		block := keys[:min(len(keys), 64)]
 		keys = keys[len(block):]
 		var b uint64
@@ -64,7 +66,9 @@ func BloomInsert(blocks, hashes []uint64) {
 func BloomTest(dst, hashes, blocks []uint64) {
 	shift := bloomShift(len(blocks))
 	dst = dst[:Words(len(hashes))]
-	for w := range dst {
+	first := bloomTestSIMD(dst, hashes, blocks, shift)
+	hashes = hashes[first*64:]
+	for w := first; w < len(dst); w++ {
 		block := hashes[:min(len(hashes), 64)]
 		hashes = hashes[len(block):]
 		var b uint64

@@ -20,7 +20,7 @@ func mix(h uint64) uint64 {
 // Hash64 stores the hash of each a[i]; a has len(dst) rows. 0 hashes to 0.
 func Hash64(dst []uint64, a []int64) {
 	a = a[:len(dst)]
-	for i := hashSIMD(dst, a, false); i < len(dst); i++ {
+	for i := hashSIMD(dst, a); i < len(dst); i++ {
 		dst[i] = mix(uint64(a[i]))
 	}
 }
@@ -37,7 +37,7 @@ func Hash32(dst []uint64, a []int32) {
 // columns matters.
 func HashCombine(dst []uint64, a []int64) {
 	a = a[:len(dst)]
-	for i := hashSIMD(dst, a, true); i < len(dst); i++ {
+	for i := hashCombineSIMD(dst, a); i < len(dst); i++ {
 		dst[i] = mix(dst[i] ^ uint64(a[i]))
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -337,4 +339,513 @@ func TestSelection(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestGather(t *testing.T) {
+	r, srcs, dsts := random(t), newInputs[int64](t), newInputs[int64](t)
+	i32s, c8s, c16s, c32s := newInputs[int32](t), newInputs[uint8](t), newInputs[uint16](t), newInputs[uint32](t)
+	levels(t, func(t *testing.T) {
+		for range rounds {
+			n, size := r.IntN(maxRows), 1+r.IntN([]int{16, 64, 256}[r.IntN(3)])
+			src := srcs.last(size)
+			fill(r, src)
+			dst, idx, c8, c16, c32 := dsts.last(n), i32s.last(n), c8s.last(n), c16s.last(n), c32s.last(n)
+			for i := range n {
+				c := r.IntN(size)
+				idx[i], c8[i], c16[i], c32[i] = int32(c), uint8(c), uint16(c), uint32(c)
+			}
+			want := func(i int) int64 { return src[idx[i]] }
+			Gather(dst, src, idx)
+			wantRows(t, "Gather", dst, want)
+			GatherCodes8(dst, src, c8)
+			wantRows(t, "GatherCodes8", dst, want)
+			GatherCodes16(dst, src, c16)
+			wantRows(t, "GatherCodes16", dst, want)
+			GatherCodes32(dst, src, c32)
+			wantRows(t, "GatherCodes32", dst, want)
+		}
+	})
+}
+
+func TestArith(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		t.Run("int16", testArith[int16])
+		t.Run("int32", testArith[int32])
+		t.Run("int64", testArith[int64])
+		t.Run("uint32", testArith[uint32])
+		t.Run("float32", testArith[float32])
+		t.Run("float64", testArith[float64])
+	})
+}
+
+func testArith[T Number](t *testing.T) {
+	r, as, bs, dsts := random(t), newInputs[T](t), newInputs[T](t), newInputs[T](t)
+	for range rounds {
+		n := r.IntN(maxRows)
+		a, b, dst := as.last(n), bs.last(n), dsts.last(n)
+		fill(r, a)
+		fill(r, b)
+		c := number[T](r)
+		Add(dst, a, b)
+		wantRows(t, "a+b", dst, func(i int) T { return a[i] + b[i] })
+		Sub(dst, a, b)
+		wantRows(t, "a-b", dst, func(i int) T { return a[i] - b[i] })
+		Mul(dst, a, b)
+		wantRows(t, "a*b", dst, func(i int) T { return a[i] * b[i] })
+		AddConst(dst, a, c)
+		wantRows(t, "a+c", dst, func(i int) T { return a[i] + c })
+		SubConst(dst, a, c)
+		wantRows(t, "a-c", dst, func(i int) T { return a[i] - c })
+		ConstSub(dst, c, a)
+		wantRows(t, "c-a", dst, func(i int) T { return c - a[i] })
+		MulConst(dst, a, c)
+		wantRows(t, "a*c", dst, func(i int) T { return a[i] * c })
+		before := slices.Clone(a)
+		Mul(a, a, b)
+		wantRows(t, "a = a*b", a, func(i int) T { return before[i] * b[i] })
+	}
+}
+
+func TestChecked(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		t.Run("int8", testChecked[int8])
+		t.Run("int16", testChecked[int16])
+		t.Run("int32", testChecked[int32])
+		t.Run("int64", testChecked[int64])
+	})
+}
+
+func testChecked[T Signed](t *testing.T) {
+	r, as, bs, dsts := random(t), newInputs[T](t), newInputs[T](t), newInputs[T](t)
+	fits := func(v int128.Int128) bool { return v == int128.FromInt64(int64(T(v.Lo))) }
+	wide := func(v T) int128.Int128 { return int128.FromInt64(int64(v)) }
+	for range rounds {
+		n := r.IntN(maxRows)
+		a, b, dst := as.last(n), bs.last(n), dsts.last(n)
+		top := uint(unsafe.Sizeof(T(0)))*8 - uint(r.IntN(3))
+		for i := range a {
+			// Mostly small, so that the first overflow comes late or never.
+			a[i], b[i] = T(r.Uint64()>>(64-top/2))-1, T(r.Uint64()>>(65-top/2))
+			if r.IntN(200) == 0 {
+				a[i], b[i] = number[T](r), number[T](r)
+			}
+		}
+		c := number[T](r)
+		for _, tc := range []struct {
+			what string
+			got  func() int
+			row  func(i int) int128.Int128
+		}{
+			{"a+b", func() int { return AddChecked(dst, a, b) }, func(i int) int128.Int128 { return wide(a[i]).Add(wide(b[i])) }},
+			{"a-b", func() int { return SubChecked(dst, a, b) }, func(i int) int128.Int128 { return wide(a[i]).Sub(wide(b[i])) }},
+			{"a*b", func() int { return MulChecked(dst, a, b) }, func(i int) int128.Int128 { return wide(a[i]).Mul(wide(b[i])) }},
+			{"a+c", func() int { return AddConstChecked(dst, a, c) }, func(i int) int128.Int128 { return wide(a[i]).Add(wide(c)) }},
+			{"a-c", func() int { return SubConstChecked(dst, a, c) }, func(i int) int128.Int128 { return wide(a[i]).Sub(wide(c)) }},
+			{"c-a", func() int { return ConstSubChecked(dst, c, a) }, func(i int) int128.Int128 { return wide(c).Sub(wide(a[i])) }},
+			{"a*c", func() int { return MulConstChecked(dst, a, c) }, func(i int) int128.Int128 { return wide(a[i]).Mul(wide(c)) }},
+		} {
+			want := -1
+			for i := range a {
+				if !fits(tc.row(i)) {
+					want = i
+					break
+				}
+			}
+			if got := tc.got(); got != want {
+				t.Fatalf("%s, c = %d: overflow at row %d, want %d", tc.what, c, got, want)
+			}
+			if want < 0 {
+				wantRows(t, tc.what, dst, func(i int) T { return T(tc.row(i).Lo) })
+			}
+		}
+	}
+}
+
+func TestAbsBits(t *testing.T) {
+	r, a64s, a32s := random(t), newInputs[int64](t), newInputs[int32](t)
+	levels(t, func(t *testing.T) {
+		for range rounds {
+			n := r.IntN(maxRows)
+			a, b := a64s.last(n), a32s.last(n)
+			want64, want32 := 0, 0
+			shift := r.IntN(64)
+			for i := range a {
+				a[i] = int64(r.Uint64()) >> shift
+				if r.IntN(100) == 0 {
+					a[i] = -1 << (63 - shift)
+				}
+				b[i] = int32(a[i] >> 32)
+				want64 = max(want64, bits.Len64(uint64(max(a[i], -a[i]))), bits.Len64(uint64(-min(a[i], 0))))
+				want32 = max(want32, bits.Len32(uint32(max(b[i], -b[i]))), bits.Len32(uint32(-min(b[i], 0))))
+			}
+			if got := AbsBits64(a); got != want64 {
+				t.Fatalf("AbsBits64 = %d, want %d", got, want64)
+			}
+			if got := AbsBits32(b); got != want32 {
+				t.Fatalf("AbsBits32 = %d, want %d", got, want32)
+			}
+		}
+	})
+}
+
+func TestSumInt64(t *testing.T) {
+	r, as, bs, bms := random(t), newInputs[int64](t), newInputs[int64](t), newInputs[uint64](t)
+	levels(t, func(t *testing.T) {
+		for range rounds {
+			n := r.IntN(maxRows)
+			a, b, bm := as.last(n), bs.last(n), bms.last(Words(n))
+			fill(r, a)
+			fill(r, b)
+			fillBitmap(r, bm, n)
+			var sum, masked int128.Int128
+			var product int64
+			for i, v := range a {
+				sum = sum.Add(int128.FromInt64(v))
+				if Test(bm, i) {
+					masked = masked.Add(int128.FromInt64(v))
+				}
+				product += v * b[i]
+			}
+			if got := SumInt64(a); got != sum {
+				t.Fatalf("sum of %d rows is %s, want %s", n, got, sum)
+			}
+			if got := SumInt64Masked(a, bm); got != masked {
+				t.Fatalf("masked sum of %d rows is %s, want %s", n, got, masked)
+			}
+			if got := SumProductInt64(a, b); got != product {
+				t.Fatalf("sum of products of %d rows is %d, want %d", n, got, product)
+			}
+		}
+	})
+}
+
+// TestSumFloat64 wants the very same bits at every level, by the documented order.
+func TestSumFloat64(t *testing.T) {
+	r, as, bms := random(t), newInputs[float64](t), newInputs[uint64](t)
+	levels(t, func(t *testing.T) {
+		for round := range rounds {
+			n := r.IntN(maxRows)
+			a, bm := as.last(n), bms.last(Words(n))
+			for i := range a {
+				a[i] = math.Ldexp(r.NormFloat64(), r.IntN(60))
+			}
+			if round%4 == 0 {
+				fill(r, a)
+			}
+			fillBitmap(r, bm, n)
+			var lanes, masked [8]float64
+			for i, v := range a {
+				lanes[i%8] += v
+				if Test(bm, i) {
+					masked[i%8] += v
+				}
+			}
+			same := func(what string, got, want float64) {
+				t.Helper()
+				if math.Float64bits(got) != math.Float64bits(want) && (got == got || want == want) {
+					t.Fatalf("%s of %d rows is %v, want %v", what, n, got, want)
+				}
+			}
+			same("sum", SumFloat64(a), joinLanes(&lanes))
+			same("masked sum", SumFloat64Masked(a, bm), joinLanes(&masked))
+		}
+	})
+}
+
+func TestMinMax(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		t.Run("int32", func(t *testing.T) {
+			testMinMax(t, math.MaxInt32, math.MinInt32, MinMaxInt32, MinMaxInt32Masked)
+		})
+		t.Run("int64", func(t *testing.T) {
+			testMinMax(t, math.MaxInt64, math.MinInt64, MinMaxInt64, MinMaxInt64Masked)
+		})
+		t.Run("float64", func(t *testing.T) {
+			testMinMax(t, math.NaN(), math.Inf(-1), MinMaxFloat64, MinMaxFloat64Masked)
+		})
+	})
+}
+
+func testMinMax[T int32 | int64 | float64](t *testing.T, top, bottom T, f func([]T) (T, T), masked func([]T, []uint64) (T, T)) {
+	r, as, bms := random(t), newInputs[T](t), newInputs[uint64](t)
+	for range rounds {
+		n := r.IntN(maxRows)
+		a, bm := as.last(n), bms.last(Words(n))
+		v := number[T](r)
+		for i := range a {
+			a[i] = v // mostly one value, NaN and the extremes too, so that each lane matters
+			if r.IntN(n) == 0 {
+				a[i] = number[T](r)
+			}
+		}
+		fillBitmap(r, bm, n)
+		lo, hi, maskedLo, maskedHi := top, bottom, top, bottom
+		for i, v := range a {
+			lower := func(x *T) {
+				if order(v, *x) < 0 {
+					*x = v
+				}
+			}
+			raise := func(x *T) {
+				if order(v, *x) > 0 {
+					*x = v
+				}
+			}
+			lower(&lo)
+			raise(&hi)
+			if Test(bm, i) {
+				lower(&maskedLo)
+				raise(&maskedHi)
+			}
+		}
+		wantRange := func(what string, gotLo, gotHi, lo, hi T) {
+			t.Helper()
+			if order(gotLo, lo) != 0 || order(gotHi, hi) != 0 || gotLo == 0 && 1/float64(gotLo) < 0 || gotHi == 0 && 1/float64(gotHi) < 0 {
+				t.Fatalf("%s of %d rows: %v to %v, want %v to %v", what, n, gotLo, gotHi, lo, hi)
+			}
+		}
+		gotLo, gotHi := f(a)
+		wantRange("range", gotLo, gotHi, lo, hi)
+		gotLo, gotHi = masked(a, bm)
+		wantRange("masked range", gotLo, gotHi, maskedLo, maskedHi)
+	}
+}
+
+func TestByGroup(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		t.Run("uint8", testByGroup[uint8])
+		t.Run("uint32", testByGroup[uint32])
+	})
+}
+
+func testByGroup[G uint8 | uint32](t *testing.T) {
+	r, gs, as := random(t), newInputs[G](t), newInputs[int64](t)
+	for range rounds {
+		n, groups := r.IntN(maxRows), 1+r.IntN(200)
+		g, a, f := gs.last(n), as.last(n), make([]float64, n)
+		fill(r, a)
+		sums, counts, floats := make([]int64, groups), make([]int64, groups), make([]float64, groups)
+		wantSums, wantCounts, wantFloats := slices.Clone(sums), slices.Clone(counts), slices.Clone(floats)
+		for i := range g {
+			g[i], f[i] = G(r.IntN(groups)), r.NormFloat64()
+			wantSums[g[i]] += a[i]
+			wantCounts[g[i]]++
+			wantFloats[g[i]] += f[i]
+		}
+		SumByGroup64(sums, g, a)
+		CountByGroup(counts, g)
+		SumFloat64ByGroup(floats, g, f)
+		if !slices.Equal(sums, wantSums) || !slices.Equal(counts, wantCounts) || !slices.Equal(floats, wantFloats) {
+			t.Fatalf("%d rows in %d groups: %v %v %v, want %v %v %v", n, groups, sums, counts, floats, wantSums, wantCounts, wantFloats)
+		}
+	}
+}
+
+func TestHash(t *testing.T) {
+	r, as, bs, dsts := random(t), newInputs[int64](t), newInputs[int32](t), newInputs[uint64](t)
+	levels(t, func(t *testing.T) {
+		for range rounds {
+			n := r.IntN(maxRows)
+			a, b, dst := as.last(n), bs.last(n), dsts.last(n)
+			fill(r, a)
+			fill(r, b)
+			Hash64(dst, a)
+			wantRows(t, "Hash64", dst, func(i int) uint64 { return mix(uint64(a[i])) })
+			HashCombine(dst, a)
+			wantRows(t, "HashCombine", dst, func(i int) uint64 { return mix(mix(uint64(a[i])) ^ uint64(a[i])) })
+			Hash32(dst, b)
+			wantRows(t, "Hash32", dst, func(i int) uint64 { return mix(uint64(b[i])) })
+		}
+	})
+}
+
+// TestMixSpreads flips each input bit and wants every output bit to change about half the time.
+func TestMixSpreads(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	const tries = 4000
+	for in := range 64 {
+		var flips [64]int
+		for range tries {
+			x := r.Uint64()
+			for d := mix(x) ^ mix(x^1<<in); d != 0; d &= d - 1 {
+				flips[bits.TrailingZeros64(d)]++
+			}
+		}
+		for out, n := range flips {
+			if n < tries*4/10 || n > tries*6/10 {
+				t.Errorf("bit %d changes bit %d in %d of %d", in, out, n, tries)
+			}
+		}
+	}
+}
+
+func TestHashBytes(t *testing.T) {
+	seen := map[uint64]string{}
+	for _, s := range []string{"", "\x00", "\x00\x00", "a", "ab", "ba", "abcdefgh", "abcdefgh\x00", "abcdefghi", "habcdefgabcdefgh", "abcdefghhabcdefg"} {
+		for seed := range uint64(3) {
+			h := HashBytes([]byte(s), seed)
+			if was, ok := seen[h]; ok {
+				t.Errorf("%q and %q hash alike", s, was)
+			}
+			seen[h] = s
+		}
+	}
+}
+
+func TestBitmapTest(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		t.Run("int32", func(t *testing.T) { testBitmapTest(t, BitmapTest32) })
+		t.Run("int64", func(t *testing.T) { testBitmapTest(t, BitmapTest64) })
+	})
+}
+
+func testBitmapTest[T int32 | int64](t *testing.T, f func([]uint64, []T, int64, []uint64)) {
+	r, keys, sets, dsts := random(t), newInputs[T](t), newInputs[uint64](t), newInputs[uint64](t)
+	for range rounds {
+		n, length := r.IntN(maxRows), r.IntN(20)
+		k, set, dst := keys.last(n), sets.last(length), dsts.last(Words(n))
+		fillBitmap(r, set, length*64)
+		low := int64(number[T](r))
+		if low > math.MaxInt64-2000 {
+			low -= 2000 // a filter ends at the largest key
+		}
+		for i := range k {
+			k[i] = T(low + int64(r.IntN(length*64+100)) - 50)
+			if r.IntN(10) == 0 {
+				k[i] = number[T](r)
+			}
+		}
+		f(dst, k, low, set)
+		wantBitmap(t, fmt.Sprintf("%d words from %d", length, low), dst, n, func(i int) bool {
+			d := int128.FromInt64(int64(k[i])).Sub(int128.FromInt64(low))
+			return d.Hi == 0 && d.Lo < uint64(length*64) && Test(set, int(d.Lo))
+		})
+	}
+}
+
+func TestBloom(t *testing.T) {
+	r, hs, blocks, dsts := random(t), newInputs[uint64](t), guarded[uint64](t, 512), newInputs[uint64](t)
+	levels(t, func(t *testing.T) {
+		for range rounds {
+			n := r.IntN(maxRows)
+			filter := blocks[len(blocks)-1<<r.IntN(10):]
+			clear(filter)
+			h, dst := hs.last(n), dsts.last(Words(n))
+			for i := range h {
+				h[i] = r.Uint64()
+			}
+			BloomInsert(filter, h[:n/2])
+			BloomTest(dst, h, filter)
+			shift := 64 - bits.Len(uint(len(filter)-1))
+			wantBitmap(t, fmt.Sprintf("%d blocks", len(filter)), dst, n, func(i int) bool {
+				m := bloomBits(h[i])
+				return i < n/2 || filter[h[i]>>shift]&m == m
+			})
+		}
+	})
+}
+
+// TestBloomPrecision holds BloomBlocks to the rate its comment gives.
+func TestBloomPrecision(t *testing.T) {
+	const keys, strangers = 10_000, 100_000
+	a, h := make([]int64, keys+strangers), make([]uint64, keys+strangers)
+	for i := range a {
+		a[i] = int64(i)
+	}
+	Hash64(h, a)
+	blocks := make([]uint64, BloomBlocks(keys))
+	BloomInsert(blocks, h[:keys])
+	dst := make([]uint64, Words(strangers))
+	BloomTest(dst, h[keys:], blocks)
+	if n := Count(dst); n > strangers/50 {
+		t.Errorf("%d of %d strangers pass", n, strangers)
+	}
+}
+
+func TestPrefetch(t *testing.T) {
+	r := random(t)
+	slots, hashes := guarded[uint64](t, 64), guarded[uint64](t, 100)
+	for i := range hashes {
+		hashes[i] = r.Uint64()
+	}
+	levels(t, func(*testing.T) {
+		Prefetch(slots, hashes, 58)
+		Prefetch(slots, hashes, 0) // far outside: harmless
+		Prefetch(slots[:1], hashes, 64)
+		PrefetchBytes(unsafe.Pointer(unsafe.SliceData(slots)), 24, hashes, 60)
+	})
+}
+
+func TestBitmap(t *testing.T) {
+	r, as, bs, dsts := random(t), newInputs[uint64](t), newInputs[uint64](t), newInputs[uint64](t)
+	for range rounds {
+		n := r.IntN(maxRows)
+		a, b, dst := as.last(Words(n)), bs.last(Words(n)), dsts.last(Words(n))
+		fillBitmap(r, a, n)
+		fillBitmap(r, b, n)
+		And(dst, a, b)
+		wantBitmap(t, "and", dst, n, func(i int) bool { return Test(a, i) && Test(b, i) })
+		Or(dst, a, b)
+		wantBitmap(t, "or", dst, n, func(i int) bool { return Test(a, i) || Test(b, i) })
+		AndNot(dst, a, b)
+		wantBitmap(t, "and not", dst, n, func(i int) bool { return Test(a, i) && !Test(b, i) })
+		Not(dst, a, n)
+		wantBitmap(t, "not", dst, n, func(i int) bool { return !Test(a, i) })
+		lo, hi := r.IntN(n+1), r.IntN(n+1)
+		copy(dst, a)
+		SetRange(dst, lo, hi)
+		wantBitmap(t, "range", dst, n, func(i int) bool { return Test(a, i) || lo <= i && i < hi })
+		count := 0
+		for i := range n {
+			if Test(a, i) {
+				count++
+			}
+		}
+		if Count(a) != count || Any(a) != (count > 0) || All(a, n) != (count == n) {
+			t.Fatalf("%d of %d rows: Count %d, Any %v, All %v", count, n, Count(a), Any(a), All(a, n))
+		}
+		clear(dst)
+		SetRange(dst, 0, n)
+		if !All(dst, n) {
+			t.Fatalf("not all of %d rows set", n)
+		}
+	}
+}
+
+func TestIndexMany(t *testing.T) {
+	r := random(t)
+	for range rounds {
+		var data []byte
+		var starts, ends []int32
+		gap := r.IntN(2) * r.IntN(40)
+		for range r.IntN(50) {
+			data = append(data, strings.Repeat("b", r.IntN(gap+1))...)
+			starts = append(starts, int32(len(data)))
+			for range r.IntN(8) {
+				data = append(data, "ab"[r.IntN(2)])
+			}
+			ends = append(ends, int32(len(data)))
+		}
+		pattern := []byte([]string{"", "a", "ab", "bba"}[r.IntN(4)])
+		pos := make([]int32, len(starts))
+		for pass := range 2 {
+			IndexMany(pos, data, starts, ends, pattern)
+			for i, s := range starts {
+				want := int32(-1)
+				if s <= ends[i] {
+					if at := strings.Index(string(data[s:ends[i]]), string(pattern)); at >= 0 {
+						want = s + int32(at)
+					}
+				}
+				if pos[i] != want {
+					t.Fatalf("pass %d: %q in %q: %d, want %d", pass, pattern, data[s:max(s, ends[i])], pos[i], want)
+				}
+				// The second pass looks for the next part of a LIKE behind the first.
+				starts[i] = max(want, 0) + int32(len(pattern))
+				if want < 0 {
+					starts[i] = ends[i] + 1
+				}
+			}
+		}
+	}
 }

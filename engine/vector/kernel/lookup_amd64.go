@@ -37,32 +37,21 @@ func lookup16SIMD(dst []uint64, codes []uint16, table []uint64) int {
 }
 
 func maxCodeSIMD[C uint8 | uint16 | uint32](codes []C) (largest C, n int) {
-	size := int(unsafe.Sizeof(largest))
-	block := 64 / size
-	if level == avx512 {
-		block *= 2
-	}
-	blocks := len(codes) / block
-	if level == off || blocks == 0 {
+	if level == off {
 		return 0, 0
 	}
-	var lanes [64]byte // AVX2 fills half of it
-	p := unsafe.Pointer(unsafe.SliceData(codes))
-	switch wide := level == avx512; {
-	case size == 1 && wide:
-		maxCodeUint8AVX512((*uint8)(p), blocks, &lanes)
-	case size == 1:
+	var lanes [32]byte
+	block := 64 / int(unsafe.Sizeof(largest))
+	blocks := len(codes) / block
+	switch p := unsafe.Pointer(unsafe.SliceData(codes)); block {
+	case 64:
 		maxCodeUint8AVX2((*uint8)(p), blocks, &lanes)
-	case size == 2 && wide:
-		maxCodeUint16AVX512((*uint16)(p), blocks, &lanes)
-	case size == 2:
+	case 32:
 		maxCodeUint16AVX2((*uint16)(p), blocks, &lanes)
-	case wide:
-		maxCodeUint32AVX512((*uint32)(p), blocks, &lanes)
-	default:
+	case 16:
 		maxCodeUint32AVX2((*uint32)(p), blocks, &lanes)
 	}
-	for _, c := range unsafe.Slice((*C)(unsafe.Pointer(&lanes)), 64/size) {
+	for _, c := range unsafe.Slice((*C)(unsafe.Pointer(&lanes)), block/2) {
 		largest = max(largest, c)
 	}
 	return largest, blocks * block

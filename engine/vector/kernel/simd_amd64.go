@@ -1,13 +1,9 @@
 package kernel
 
 import (
-	"math"
 	"os"
-	"unsafe"
 
 	"golang.org/x/sys/cpu"
-
-	"github.com/fletchdb/fletch/engine/vector/int128"
 )
 
 // simd is a set of instructions the assembly is written for.
@@ -49,20 +45,5 @@ func best() simd {
 	return avx512
 }
 
-// Each function does none of the rows and leaves all to the scalar loop.
-
-func gatherCodes8SIMD[T any]([]T, []T, []uint8) int             { return 0 }
-func arithSIMD[T Number](arithOp, []T, []T, []T) int            { return 0 }
-func arithConstSIMD[T Number](arithOp, []T, []T, T) int         { return 0 }
-func absOr64SIMD([]int64) (uint64, int)                         { return 0, 0 }
-func absOr32SIMD([]int32) (uint32, int)                         { return 0, 0 }
-func sumInt64SIMD([]int64) (int128.Int128, int)                 { return int128.Int128{}, 0 }
-func sumInt64MaskedSIMD([]int64, []uint64) (int128.Int128, int) { return int128.Int128{}, 0 }
-func sumProductInt64SIMD([]int64, []int64) (int64, int)         { return 0, 0 }
-func sumFloat64SIMD(*[8]float64, []float64) int                 { return 0 }
-func minMaxInt64SIMD([]int64) (lo, hi int64, n int)             { return math.MaxInt64, math.MinInt64, 0 }
-func minMaxInt32SIMD([]int32) (lo, hi int32, n int)             { return math.MaxInt32, math.MinInt32, 0 }
-func minMaxFloat64SIMD(*floatRange, []float64) int              { return 0 }
-func hashSIMD([]uint64, []int64, bool) int                      { return 0 }
-func hash32SIMD([]uint64, []int32) int                          { return 0 }
-func prefetch(unsafe.Pointer, uintptr, []uint64, uint)          {}
+// gatherCodes8SIMD
+func gatherCodes8SIMD[T any]([]T, []T, []uint8) int { return 0 }

@@ -74,9 +74,9 @@ func SumFloat64(a []float64) float64 {
 func SumFloat64Masked(a []float64, bm []uint64) float64 {
 	bm = bm[:Words(len(a))]
 	var lanes [8]float64
-	for w, b := range bm {
+	for w := sumFloat64MaskedSIMD(&lanes, a, bm); w < len(bm); w++ {
 		block := a[w*64:]
-		for ; b != 0; b &= b - 1 {
+		for b := bm[w]; b != 0; b &= b - 1 {
 			i := bits.TrailingZeros64(b)
 			lanes[i%8] += block[i]
 		}
@@ -111,7 +111,9 @@ func MinMaxInt64(a []int64) (lo, hi int64) {
 
 // MinMaxInt64Masked is MinMaxInt64 of the rows set in bm, which has Words(len(a)) words.
 func MinMaxInt64Masked(a []int64, bm []uint64) (lo, hi int64) {
-	return minMaxMasked(a, bm, math.MaxInt64, math.MinInt64)
+	bm = bm[:Words(len(a))]
+	lo, hi, words := minMaxInt64MaskedSIMD(a, bm)
+	return minMaxMasked(a, bm, words, lo, hi)
 }
 
 // MinMaxInt32 gives the smallest and the largest value; of no rows, the type's largest and smallest.
@@ -125,13 +127,15 @@ func MinMaxInt32(a []int32) (lo, hi int32) {
 
 // MinMaxInt32Masked is MinMaxInt32 of the rows set in bm, which has Words(len(a)) words.
 func MinMaxInt32Masked(a []int32, bm []uint64) (lo, hi int32) {
-	return minMaxMasked(a, bm, math.MaxInt32, math.MinInt32)
+	bm = bm[:Words(len(a))]
+	lo, hi, words := minMaxInt32MaskedSIMD(a, bm)
+	return minMaxMasked(a, bm, words, lo, hi)
 }
 
-func minMaxMasked[T int32 | int64](a []T, bm []uint64, lo, hi T) (T, T) {
-	for w, b := range bm[:Words(len(a))] {
+func minMaxMasked[T int32 | int64](a []T, bm []uint64, first int, lo, hi T) (T, T) {
+	for w := first; w < len(bm); w++ {
 		block := a[w*64:]
-		for ; b != 0; b &= b - 1 {
+		for b := bm[w]; b != 0; b &= b - 1 {
 			v := block[bits.TrailingZeros64(b)]
 			lo, hi = min(lo, v), max(hi, v)
 		}
@@ -148,10 +152,11 @@ func MinMaxFloat64(a []float64) (lo, hi float64) {
 
 // MinMaxFloat64Masked is MinMaxFloat64 of the rows set in bm, which has Words(len(a)) words.
 func MinMaxFloat64Masked(a []float64, bm []uint64) (lo, hi float64) {
+	bm = bm[:Words(len(a))]
 	f := newFloatRange()
-	for w, b := range bm[:Words(len(a))] {
+	for w := minMaxFloat64MaskedSIMD(&f, a, bm); w < len(bm); w++ {
 		block := a[w*64:]
-		for ; b != 0; b &= b - 1 {
+		for b := bm[w]; b != 0; b &= b - 1 {
 			i := bits.TrailingZeros64(b)
 			f.addSlice(block[i : i+1])
 		}
@@ -161,8 +166,8 @@ func MinMaxFloat64Masked(a []float64, bm []uint64) (lo, hi float64) {
 
 // floatRange keeps NaN apart, because no machine comparison orders it.
 type floatRange struct {
-	lo, hi       float64 // of the rows that are numbers
-	number, nans bool
+	lo, hi float64 // of the rows that are numbers; lo > hi when none is
+	nans   bool
 }
 
 func newFloatRange() floatRange { return floatRange{lo: math.Inf(1), hi: math.Inf(-1)} }
@@ -173,7 +178,6 @@ func (f *floatRange) addSlice(a []float64) {
 			f.nans = true
 			continue
 		}
-		f.number = true
 		if v < f.lo {
 			f.lo = v
 		}
@@ -185,7 +189,7 @@ func (f *floatRange) addSlice(a []float64) {
 
 func (f *floatRange) result() (lo, hi float64) {
 	lo, hi = f.lo, f.hi
-	if !f.number {
+	if lo > hi {
 		lo = math.NaN()
 	}
 	if f.nans {

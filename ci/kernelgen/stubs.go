@@ -1,6 +1,0 @@
-package main
-
-func genArith()  {}
-func genSum()    {}
-func genHash()   {}
-func genFilter() {}
