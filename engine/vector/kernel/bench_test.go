@@ -75,3 +75,78 @@ func BenchmarkToSelection(b *testing.B) {
 		perRow(b, strconv.Itoa(int(percent)), benchRows, func() { ToSelection(dst, bm, benchRows) })
 	}
 }
+
+func BenchmarkGather(b *testing.B) {
+	src, dst := benchColumn[int64](256), make([]int64, benchRows)
+	idx, c8, c16 := benchColumn[int32](benchRows), benchColumn[uint8](benchRows), benchColumn[uint16](benchRows)
+	perRow(b, "rows", benchRows, func() { Gather(dst, src, idx) })
+	perRow(b, "codes8/100", benchRows, func() { GatherCodes8(dst, src, c8) })
+	perRow(b, "codes16", benchRows, func() { GatherCodes16(dst, src, c16) })
+}
+
+func BenchmarkArith(b *testing.B) {
+	x, y, dst := benchColumn[int64](benchRows), benchColumn[int64](benchRows), make([]int64, benchRows)
+	i32, dst32 := benchColumn[int32](benchRows), make([]int32, benchRows)
+	f64, dstF := benchColumn[float64](benchRows), make([]float64, benchRows)
+	perRow(b, "add/int64", benchRows, func() { Add(dst, x, y) })
+	perRow(b, "mul/int64", benchRows, func() { Mul(dst, x, y) })
+	perRow(b, "mulConst/int64", benchRows, func() { MulConst(dst, x, 100) })
+	perRow(b, "constSub/int64", benchRows, func() { ConstSub(dst, 100, x) })
+	perRow(b, "mulChecked/int64", benchRows, func() { MulChecked(dst, x, y) })
+	perRow(b, "absBits/int64", benchRows, func() { AbsBits64(x) })
+	perRow(b, "mul/int32", benchRows, func() { Mul(dst32, i32, i32) })
+	perRow(b, "absBits/int32", benchRows, func() { AbsBits32(i32) })
+	perRow(b, "mul/float64", benchRows, func() { Mul(dstF, f64, f64) })
+}
+
+func BenchmarkSum(b *testing.B) {
+	x, f64, i32 := benchColumn[int64](benchRows), benchColumn[float64](benchRows), benchColumn[int32](benchRows)
+	bm := make([]uint64, Words(benchRows))
+	Compare(Lt, bm, x, 50)
+	perRow(b, "int64", benchRows, func() { SumInt64(x) })
+	perRow(b, "int64/masked", benchRows, func() { SumInt64Masked(x, bm) })
+	perRow(b, "product", benchRows, func() { SumProductInt64(x, x) })
+	perRow(b, "float64", benchRows, func() { SumFloat64(f64) })
+	perRow(b, "float64/masked", benchRows, func() { SumFloat64Masked(f64, bm) })
+	perRow(b, "minmax/int64", benchRows, func() { MinMaxInt64(x) })
+	perRow(b, "minmax/int64/masked", benchRows, func() { MinMaxInt64Masked(x, bm) })
+	perRow(b, "minmax/int32", benchRows, func() { MinMaxInt32(i32) })
+	perRow(b, "minmax/float64", benchRows, func() { MinMaxFloat64(f64) })
+	perRow(b, "minmax/float64/masked", benchRows, func() { MinMaxFloat64Masked(f64, bm) })
+}
+
+func BenchmarkByGroup(b *testing.B) {
+	g8, g32, x, acc := benchColumn[uint8](benchRows), benchColumn[uint32](benchRows), benchColumn[int64](benchRows), make([]int64, 256)
+	perRow(b, "sum/uint8", benchRows, func() { SumByGroup64(acc, g8, x) })
+	perRow(b, "sum/uint32", benchRows, func() { SumByGroup64(acc, g32, x) })
+	perRow(b, "count/uint8", benchRows, func() { CountByGroup(acc, g8) })
+}
+
+func BenchmarkHash(b *testing.B) {
+	x, i32, dst := benchColumn[int64](benchRows), benchColumn[int32](benchRows), make([]uint64, benchRows)
+	perRow(b, "64", benchRows, func() { Hash64(dst, x) })
+	perRow(b, "32", benchRows, func() { Hash32(dst, i32) })
+	perRow(b, "combine", benchRows, func() { HashCombine(dst, x) })
+}
+
+func BenchmarkFilter(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	const keys = 1 << 20
+	k, h, dst := make([]int64, benchRows), make([]uint64, 1<<18), make([]uint64, Words(benchRows))
+	for i := range k {
+		k[i] = r.Int64N(keys)
+	}
+	for i := range h {
+		h[i] = r.Uint64()
+	}
+	set := make([]uint64, keys/64)
+	perRow(b, "bitmap/128KB", benchRows, func() { BitmapTest64(dst, k, 0, set) })
+	for _, size := range []int{1 << 14, 1 << 19} {
+		blocks, at := make([]uint64, size), 0
+		perRow(b, "bloom/"+strconv.Itoa(size/128)+"KB", benchRows, func() {
+			BloomTest(dst, h[at:at+benchRows], blocks)
+			at = (at + benchRows) % len(h)
+		})
+		perRow(b, "prefetch/"+strconv.Itoa(size/128)+"KB", benchRows, func() { Prefetch(blocks, h[:benchRows], bloomShift(size)) })
+	}
+}
