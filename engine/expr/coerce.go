@@ -171,7 +171,8 @@ func CastAllowed(from, to sqltype.Type, in CastContext) bool {
 		return false
 	}
 	if from.Kind == sqltype.Decimal && to.Kind == sqltype.Decimal {
-		return in >= Assignment || to.Scale >= from.Scale && to.Precision-to.Scale >= from.Precision-from.Scale
+		// Of 38 digits there are no more: a value that then has no room is an error when it comes.
+		return in >= Assignment || to.Scale >= from.Scale && (to.Precision == sqltype.MaxPrecision || to.Precision-to.Scale >= from.Precision-from.Scale)
 	}
 	if _, ok := coercionCost(from.Kind, to.Kind); ok {
 		return true
