@@ -389,7 +389,7 @@ func (s messages) Message() (*ipc.Message, error) {
 	}
 	defer m.Release()
 	if len(m.Header) == 0 {
-		if r.err = r.end(m.App); r.err != nil {
+		if r.err = checkEnd(m.App, r.rows, r.batches); r.err != nil {
 			return nil, r.err
 		}
 		r.ended = true
@@ -408,7 +408,8 @@ func (s messages) Message() (*ipc.Message, error) {
 	return r.current, nil
 }
 
-func (r *Reader) end(app []byte) error {
+// checkEnd compares the end message of a stream with what came.
+func checkEnd(app []byte, rows, batches int64) error {
 	var frame workerv1.StreamFrame
 	if err := proto.Unmarshal(app, &frame); err != nil {
 		return fmt.Errorf("decode end of stream: %w", err)
@@ -417,8 +418,8 @@ func (r *Reader) end(app []byte) error {
 	if end == nil {
 		return errors.New("decode end of stream: a frame that this build does not know")
 	}
-	if end.GetRows() != uint64(r.rows) || end.GetBatches() != uint64(r.batches) {
-		return fmt.Errorf("the stream ends after %d rows in %d batches, but %d in %d came", end.GetRows(), end.GetBatches(), r.rows, r.batches)
+	if end.GetRows() != uint64(rows) || end.GetBatches() != uint64(batches) {
+		return fmt.Errorf("the stream ends after %d rows in %d batches, but %d in %d came", end.GetRows(), end.GetBatches(), rows, batches)
 	}
 	return nil
 }

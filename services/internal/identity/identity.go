@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -253,4 +254,22 @@ func Known(files ...protoreflect.FileDescriptor) (messages []*identityv1.KnownMe
 	slices.SortFunc(messages, func(a, b *identityv1.KnownMessage) int { return strings.Compare(a.GetName(), b.GetName()) })
 	slices.SortFunc(enums, func(a, b *identityv1.KnownEnum) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return messages, enums
+}
+
+// Release is the release of Fletch that this build is, "v0.1.0", or "devel" for the build of a working tree.
+func Release() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "devel"
+	}
+	const own = "github.com/fletchdb/fletch/services"
+	if info.Main.Path == own && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	for _, m := range info.Deps {
+		if m.Path == own && m.Replace == nil && m.Version != "" {
+			return m.Version
+		}
+	}
+	return "devel"
 }

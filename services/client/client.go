@@ -1,0 +1,334 @@
+// Package client talks to a coordinator: it runs statements and gives their results as Arrow record batches, says which API
+// version it speaks, and moves on to the next address where no server answers. It must never know how a result is shown.
+package client
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
+	"github.com/fletchdb/fletch/gen/go/fletch/api/v1/apiv1connect"
+	"github.com/fletchdb/fletch/services/api"
+	"github.com/fletchdb/fletch/services/internal/httpserve"
+	"github.com/fletchdb/fletch/services/internal/rpcerr"
+	"github.com/fletchdb/fletch/services/resolver"
+)
+
+// A Config is how a client reaches its servers; the zero value is plain text without a token.
+type Config struct {
+	Security Security
+	Differ   func(string) // told once, in a sentence for people, when a server speaks another API version; nil: nobody is
+}
+
+// A Security is certificates, and the token that is shown.
+type Security = httpserve.Security
+
+// A Client is for one cluster. Its methods may be called from any goroutine.
+type Client struct {
+	urls    []string
+	clients []*connect.Client
+	dialer  *httpserve.Dialer
+	current atomic.Int32
+}
+
+// New makes a client of the coordinators at urls, of which the first that answers is used.
+func New(urls []string, cfg Config) (*Client, error) {
+	credentials, err := cfg.Security.Load()
+	if err != nil {
+		return nil, err
+	}
+	if len(urls) == 0 {
+		return nil, errors.New("no server to connect to")
+	}
+	differ := cfg.Differ
+	if differ == nil {
+		differ = func(string) {}
+	}
+	c := &Client{dialer: httpserve.NewDialer(credentials, credentials.Token)}
+	interceptor := api.Client(differ)
+	for _, u := range urls {
+		u, err := resolver.CheckURL(u)
+		if err != nil {
+			return nil, err
+		}
+		c.urls = append(c.urls, u)
+		c.clients = append(c.clients, connect.NewClient(
+			connecthttp.NewTransport(c.dialer.Client(), u, connecthttp.WithGRPC(), connecthttp.WithCompressors(), connecthttp.WithReadMaxBytes(80<<20)),
+			interceptor,
+		))
+	}
+	return c, nil
+}
+
+// Close ends idle connections.
+func (c *Client) Close() { c.dialer.Close() }
+
+// An Unreachable says that no server answered.
+type Unreachable struct {
+	URLs []string
+	Err  error
+}
+
+func (e *Unreachable) Error() string {
+	return fmt.Sprintf("no server answers at %v: %v", e.URLs, e.Err)
+}
+
+func (e *Unreachable) Unwrap() error { return e.Err }
+
+// each calls f with the current server and, while no server answers, with the others in turn.
+func (c *Client) each(f func(*connect.Client) error) error {
+	var last error
+	first := int(c.current.Load())
+	for i := range c.clients {
+		at := (first + i) % len(c.clients)
+		err := f(c.clients[at])
+		if err == nil {
+			c.current.Store(int32(at))
+			return nil
+		}
+		e, _, unreachable := rpcerr.FromAPI(err)
+		if !unreachable && e.Code != sqlerr.Draining {
+			return e
+		}
+		last = e
+	}
+	return &Unreachable{c.urls, last}
+}
+
+// An Options is how to run a statement; the zero value is the server's defaults.
+type Options struct {
+	WorkerVersion string
+	Timeout       time.Duration
+	Memory        int64 // bytes
+	Threads       int
+	BatchRows     int
+	Progress      func(*apiv1.QueryProgress) // called now and then while the statement runs; nil: never
+}
+
+func (o Options) message() *apiv1.QueryOptions {
+	m := &apiv1.QueryOptions{WorkerVersion: o.WorkerVersion, MemoryLimit: uint64(max(0, o.Memory)), Threads: uint32(max(0, o.Threads)), BatchRows: uint32(max(0, o.BatchRows))}
+	if o.Timeout > 0 {
+		m.Timeout = durationpb.New(o.Timeout)
+	}
+	return m
+}
+
+// A Result is a statement's rows on their way. It is for one goroutine.
+type Result struct {
+	QueryID string
+	Columns []*apiv1.Column
+	End     *apiv1.QueryEnd // once Next has given io.EOF or an error; nil if the server did not come to it
+
+	stream   apiv1connect.QueryServiceExecuteClientStream
+	cancel   context.CancelFunc
+	ctx      context.Context
+	progress func(*apiv1.QueryProgress)
+	reader   *ipc.Reader
+	message  *ipc.Message
+	finished bool
+	err      error
+}
+
+// Query runs a statement. It returns as soon as the statement was accepted.
+func (c *Client) Query(ctx context.Context, statement string, o Options) (*Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &Result{ctx: ctx, cancel: cancel, progress: o.Progress}
+	req := &apiv1.ExecuteRequest{Statement: statement, Options: o.message()}
+	if o.Progress != nil {
+		req.ProgressInterval = durationpb.New(200 * time.Millisecond)
+	}
+	err := c.each(func(cl *connect.Client) error {
+		stream, err := apiv1connect.NewQueryServiceClient(cl).Execute(ctx, req)
+		if err != nil {
+			return err
+		}
+		first, err := stream.Receive()
+		if err != nil {
+			_ = stream.Close()
+			return err
+		}
+		head := first.GetHead()
+		if head == nil {
+			_ = stream.Close()
+			return connect.NewError(connect.CodeInternal, "the server's answer does not begin with its head")
+		}
+		r.stream, r.QueryID, r.Columns = stream, head.GetQueryId(), head.GetColumns()
+		return nil
+	})
+	if err != nil {
+		cancel()
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+			return nil, cause
+		}
+		return nil, err
+	}
+	return r, nil
+}
+
+// Schema is the columns' Arrow types; nil if the statement gives no rows at all. It waits for the result to begin.
+func (r *Result) Schema() (*arrow.Schema, error) {
+	if r.reader == nil && r.err == nil && !r.finished {
+		reader, err := ipc.NewReaderFromMessageReader(messages{r})
+		if r.err != nil || r.finished {
+			return nil, r.err
+		}
+		if err != nil {
+			r.err = fmt.Errorf("decode result: %w", err)
+			return nil, r.err
+		}
+		r.reader = reader
+	}
+	if r.reader == nil {
+		return nil, r.err
+	}
+	return r.reader.Schema(), nil
+}
+
+// Next gives the next rows, valid until the call after it; io.EOF when the result is complete.
+func (r *Result) Next() (arrow.RecordBatch, error) {
+	if _, err := r.Schema(); err != nil {
+		return nil, err
+	}
+	if r.reader != nil && r.reader.Next() {
+		return r.reader.RecordBatch(), nil
+	}
+	switch {
+	case r.err != nil:
+		return nil, r.err
+	case r.End != nil:
+		return nil, io.EOF
+	case r.reader != nil && r.reader.Err() != nil:
+		return nil, fmt.Errorf("decode result: %w", r.reader.Err())
+	}
+	return nil, r.incomplete(io.ErrUnexpectedEOF)
+}
+
+func (r *Result) incomplete(err error) error {
+	return &sqlerr.Error{Code: sqlerr.WorkerLost, Message: "the connection to the server broke before the result was complete", Hint: "run the statement again", Err: err}
+}
+
+// Close ends the statement, if it still runs, and gives everything back.
+func (r *Result) Close() {
+	r.cancel()
+	if r.reader != nil {
+		r.reader.Release()
+	}
+	if r.message != nil {
+		r.message.Release()
+	}
+	_ = r.stream.Close()
+}
+
+// messages is the result as arrow's ipc wants it.
+type messages struct{ r *Result }
+
+func (messages) Retain()  {}
+func (messages) Release() {}
+
+func (s messages) Message() (*ipc.Message, error) {
+	r := s.r
+	if r.message != nil {
+		r.message.Release()
+		r.message = nil
+	}
+	for {
+		if r.err != nil || r.finished {
+			return nil, io.EOF
+		}
+		event, err := r.stream.Receive()
+		if err != nil {
+			r.fail(err)
+			return nil, io.EOF
+		}
+		switch e := event.GetEvent().(type) {
+		case *apiv1.ExecuteResponse_Progress:
+			if r.progress != nil {
+				r.progress(e.Progress)
+			}
+		case *apiv1.ExecuteResponse_End:
+			r.End = e.End
+			if e.End.GetError() == nil {
+				r.finished = true
+			}
+		case *apiv1.ExecuteResponse_Arrow:
+			m, err := split(e.Arrow)
+			if err != nil {
+				r.err = err
+				return nil, err
+			}
+			if m == nil {
+				continue // the end of the Arrow stream; the query's own end follows
+			}
+			r.message = m
+			return m, nil
+		}
+	}
+}
+
+func (r *Result) fail(err error) {
+	if cause := context.Cause(r.ctx); cause != nil {
+		r.err = cause
+		return
+	}
+	e, detail, _ := rpcerr.FromAPI(err)
+	if detail == nil && (errors.Is(err, io.EOF) || e.Code == sqlerr.NoWorker) {
+		r.err = r.incomplete(err)
+		return
+	}
+	r.err = e
+}
+
+// split takes one encapsulated Arrow IPC message apart; nil is the end of the stream.
+func split(b []byte) (*ipc.Message, error) {
+	if len(b) < 8 || binary.LittleEndian.Uint32(b) != 0xffffffff {
+		return nil, errors.New("decode result: malformed message")
+	}
+	n := int(binary.LittleEndian.Uint32(b[4:]))
+	if n == 0 {
+		return nil, nil
+	}
+	if n < 8 || n > len(b)-8 {
+		return nil, errors.New("decode result: malformed message")
+	}
+	return ipc.NewMessage(memory.NewBufferBytes(b[8:8+n]), memory.NewBufferBytes(b[8+n:])), nil
+}
+
+// Workers shows the workers that the coordinator sees.
+func (c *Client) Workers(ctx context.Context) (out []*apiv1.Worker, err error) {
+	err = c.each(func(cl *connect.Client) error {
+		res, err := apiv1connect.NewClusterServiceClient(cl).ListWorkers(ctx, &apiv1.ListWorkersRequest{})
+		out = res.GetWorkers()
+		return err
+	})
+	return out, err
+}
+
+// Version tells what the server is.
+func (c *Client) Version(ctx context.Context) (out *apiv1.GetVersionResponse, err error) {
+	err = c.each(func(cl *connect.Client) error {
+		out, err = apiv1connect.NewVersionServiceClient(cl).GetVersion(ctx, &apiv1.GetVersionRequest{})
+		return err
+	})
+	return out, err
+}
+
+// Cancel ends a query by its id.
+func (c *Client) Cancel(ctx context.Context, queryID string) error {
+	return c.each(func(cl *connect.Client) error {
+		_, err := apiv1connect.NewQueryServiceClient(cl).Cancel(ctx, &apiv1.CancelRequest{QueryId: queryID})
+		return err
+	})
+}

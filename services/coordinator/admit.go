@@ -1,0 +1,145 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
+	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
+	"github.com/fletchdb/fletch/services/internal/identity"
+	"github.com/fletchdb/fletch/services/resolver"
+)
+
+// admitWait bounds how long a query waits for a usable worker to appear.
+const admitWait = 3 * time.Second
+
+// A cohort is workers that may serve one attempt together: equal user version (or build, where that is empty), protocol and
+// capability digest.
+type cohort struct {
+	key     cohortKey
+	workers []resolver.Worker // ascending by URL, at least one
+}
+
+type cohortKey struct {
+	version, build string // build only where version is empty
+	protocol       uint32
+	capabilities   string
+}
+
+func keyOf(id *identityv1.Identity) cohortKey {
+	k := cohortKey{version: id.GetVersion(), protocol: id.GetProtocol(), capabilities: id.GetCapabilities()}
+	if k.version == "" {
+		k.build = id.GetBuild()
+	}
+	return k
+}
+
+func (k cohortKey) message() *apiv1.Cohort {
+	return &apiv1.Cohort{Version: k.version, Protocol: k.protocol, Capabilities: k.capabilities, Build: k.build}
+}
+
+// choose groups the ready workers of this build's protocol and gives the cohort to use: of the version that was asked for,
+// and of those the largest; of equal ones the first by key, so that every coordinator chooses alike. nil: there is none.
+func choose(workers []resolver.Worker, version string) *cohort {
+	groups := map[cohortKey]*cohort{}
+	for _, w := range workers {
+		if !w.Ready() || w.Identity.GetProtocol() != identity.Protocol() || version != "" && w.Identity.GetVersion() != version {
+			continue
+		}
+		k := keyOf(w.Identity)
+		if groups[k] == nil {
+			groups[k] = &cohort{key: k}
+		}
+		groups[k].workers = append(groups[k].workers, w)
+	}
+	var best *cohort
+	for _, g := range groups {
+		if best == nil || len(g.workers) > len(best.workers) || len(g.workers) == len(best.workers) && g.key.less(best.key) {
+			best = g
+		}
+	}
+	return best
+}
+
+func (k cohortKey) less(o cohortKey) bool {
+	return strings.Compare(k.version+"\x00"+k.build+"\x00"+k.capabilities, o.version+"\x00"+o.build+"\x00"+o.capabilities) < 0
+}
+
+// admit gives the cohort for an attempt, waiting a little for one to appear. version is the query's own wish; empty is the
+// coordinator's.
+func (c *Coordinator) admit(ctx context.Context, version string) (*cohort, error) {
+	if version == "" {
+		version = c.cfg.workerVersion
+	}
+	limit := time.NewTimer(admitWait)
+	defer limit.Stop()
+	for {
+		changed := c.poller.Changed()
+		workers, err := c.poller.Workers(ctx)
+		if best := choose(workers, version); best != nil {
+			return best, nil
+		}
+		select {
+		case <-changed:
+			continue
+		case <-ctx.Done():
+		case <-limit.C:
+		}
+		return nil, noWorker(workers, version, err)
+	}
+}
+
+func noWorker(workers []resolver.Worker, version string, resolveErr error) error {
+	what := "no usable worker"
+	if version != "" {
+		what = fmt.Sprintf("no usable worker of version %q", version)
+	}
+	e := sqlerr.New(sqlerr.NoWorker, sqlerr.Pos{}, what)
+	switch {
+	case resolveErr != nil:
+		e.Message += ": " + resolveErr.Error()
+	case len(workers) == 0:
+		e.Message += ": none is known"
+		_ = e.WithHint("start one with fletch worker, and name it with --workers")
+	default:
+		var parts []string
+		for _, w := range workers[:min(3, len(workers))] {
+			_, reason := unused(w, nil, version)
+			parts = append(parts, w.URL+": "+reason)
+		}
+		if more := len(workers) - len(parts); more > 0 {
+			parts = append(parts, fmt.Sprintf("and %d more", more))
+		}
+		e.Message += ": " + strings.Join(parts, "; ")
+		_ = e.WithHint("fletch workers --connect URL shows all")
+	}
+	return e
+}
+
+// unused tells why a query admitted now would not run on w; used is the cohort that it would run on, nil if there is none.
+func unused(w resolver.Worker, used *cohort, version string) (apiv1.UnusedReason, string) {
+	switch {
+	case w.Err != nil && sqlerr.CodeOf(w.Err) == sqlerr.Unauthenticated:
+		return apiv1.UnusedReason_UNUSED_REASON_REFUSED, w.Err.Error()
+	case w.Err != nil:
+		return apiv1.UnusedReason_UNUSED_REASON_UNREACHABLE, w.Err.Error()
+	case w.Identity.GetProtocol() != identity.Protocol():
+		return apiv1.UnusedReason_UNUSED_REASON_PROTOCOL, fmt.Sprintf("it speaks protocol %d, this coordinator speaks %d", w.Identity.GetProtocol(), identity.Protocol())
+	case !w.Ready():
+		return apiv1.UnusedReason_UNUSED_REASON_DRAINING, "it is draining"
+	case version != "" && w.Identity.GetVersion() != version:
+		return apiv1.UnusedReason_UNUSED_REASON_VERSION, fmt.Sprintf("its version is %q, queries run on %q", w.Identity.GetVersion(), version)
+	case used != nil && keyOf(w.Identity) != used.key:
+		return apiv1.UnusedReason_UNUSED_REASON_COHORT, fmt.Sprintf("its cohort is smaller than that of version %q with %d workers", used.key.version, len(used.workers))
+	}
+	return apiv1.UnusedReason_UNUSED_REASON_UNSPECIFIED, ""
+}
+
+// member finds the worker of an instance in a cohort.
+func (c *cohort) member(instance string) int {
+	return slices.IndexFunc(c.workers, func(w resolver.Worker) bool { return w.Identity.GetInstanceId() == instance })
+}

@@ -1,0 +1,422 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/fletchdb/fletch/engine"
+	"github.com/fletchdb/fletch/engine/codec"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
+	"github.com/fletchdb/fletch/gen/go/fletch/worker/v1/workerv1connect"
+	"github.com/fletchdb/fletch/services/internal/arrowwire"
+	"github.com/fletchdb/fletch/services/internal/pull"
+	"github.com/fletchdb/fletch/services/internal/rpcerr"
+	"github.com/fletchdb/fletch/services/resolver"
+)
+
+// Bounds of waiting for a worker. One that is silent for longer than silenceLimit, although it tells of progress five times a
+// second, counts as lost.
+const (
+	openLimit    = 5 * time.Second
+	planLimit    = 10 * time.Second
+	silenceLimit = 10 * time.Second
+	metricsLimit = time.Second
+)
+
+// An attempt is one try at a query on one cohort.
+type attempt struct {
+	c      *Coordinator
+	q      *query
+	number uint32
+	plan   *engine.Plan
+	tasks  []engine.Task
+	on     []resolver.Worker // worker of each task
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	token  []byte
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	pending map[taskRef]bool // tasks whose end has not been told
+	ended   chan struct{}    // closed when pending is empty
+}
+
+// attempt runs q's plan on a cohort. ran tells whether any task may have run.
+func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, chosen *cohort, out *counting) (ran bool, err error) {
+	tasks, err := c.engine.Tasks(plan, len(chosen.workers))
+	if err != nil {
+		return false, err
+	}
+	a := &attempt{c: c, q: q, plan: plan, tasks: tasks, token: make([]byte, 16), pending: map[taskRef]bool{}, ended: make(chan struct{})}
+	_, _ = rand.Read(a.token)
+	a.ctx, a.cancel = context.WithCancelCause(ctx)
+	defer func() {
+		a.cancel(context.Canceled)
+		a.wg.Wait()
+	}()
+	c.mu.Lock()
+	turn := c.turn
+	c.turn++
+	c.mu.Unlock()
+	used := map[string]resolver.Worker{}
+	for _, t := range tasks {
+		w := chosen.workers[(int(t.Task)+turn)%len(chosen.workers)]
+		a.on = append(a.on, w)
+		used[w.URL] = w
+		a.pending[taskRef{t.Stage, t.Task}] = true
+	}
+	q.begin(chosen, used, len(tasks))
+	a.number = q.number()
+	if err := a.open(used); err != nil {
+		return false, a.suspect(err)
+	}
+	q.counted()
+	if err := a.relay(out); err != nil {
+		if a.ctx.Err() != nil {
+			err = a.cause(err)
+		}
+		return true, a.suspect(err)
+	}
+	// The result is whole. Metrics may take a moment, never more.
+	select {
+	case <-a.ended:
+	case <-time.After(metricsLimit):
+	case <-a.ctx.Done():
+	}
+	return true, nil
+}
+
+// cause is why the attempt ended: what was told first, not what broke in its wake.
+func (a *attempt) cause(err error) error {
+	if cause := context.Cause(a.ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// suspect tells the poller of a worker that an error names.
+func (a *attempt) suspect(err error) error {
+	var from *workerError
+	if errors.As(err, &from) {
+		switch sqlerr.CodeOf(from.err) {
+		case sqlerr.WorkerLost, sqlerr.VersionMismatch, sqlerr.Draining:
+			a.c.poller.Suspect(from.worker.URL, from.worker.Identity.GetInstanceId(), from.err)
+		}
+		return from.err
+	}
+	return err
+}
+
+// A workerError is an error with the worker that it speaks of.
+type workerError struct {
+	worker resolver.Worker
+	err    error
+}
+
+func (e *workerError) Error() string { return e.err.Error() }
+func (e *workerError) Unwrap() error { return e.err }
+
+// begin notes where a new attempt runs.
+func (q *query) begin(chosen *cohort, used map[string]resolver.Worker, tasks int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.cohort, q.tasks, q.finished, q.workers = chosen, tasks, 0, nil
+	for _, w := range used {
+		q.workers = append(q.workers, w)
+	}
+	clear(q.progress)
+	clear(q.metrics)
+	clear(q.memory)
+	clear(q.usedNow)
+	q.opened++
+}
+
+// number is the attempt's number on the wire: refusals have one too, so that no number is ever used twice.
+func (q *query) number() uint32 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.opened
+}
+
+func (q *query) counted() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.attempts++
+}
+
+// open opens a Watch on every worker and, as soon as one is acknowledged, hands it its plans. Nothing runs before all are.
+func (a *attempt) open(used map[string]resolver.Worker) error {
+	var wg sync.WaitGroup
+	for _, w := range used {
+		acknowledged := make(chan error, 1)
+		a.wg.Go(func() { a.watch(w, acknowledged) })
+		wg.Go(func() {
+			limit := time.NewTimer(openLimit)
+			defer limit.Stop()
+			var err error
+			select {
+			case err = <-acknowledged:
+			case <-limit.C:
+				err = sqlerr.Newf(sqlerr.WorkerLost, sqlerr.Pos{}, "lost worker %s: it did not acknowledge the attempt within %s", w.URL, openLimit)
+			case <-a.ctx.Done():
+				return
+			}
+			if err == nil {
+				err = a.setPlans(w)
+			}
+			if err != nil {
+				a.cancel(&workerError{w, err})
+			}
+		})
+	}
+	wg.Wait()
+	if a.ctx.Err() != nil {
+		return context.Cause(a.ctx)
+	}
+	return nil
+}
+
+func (a *attempt) client(w resolver.Worker) workerv1connect.WorkerServiceClient {
+	return workerv1connect.NewWorkerServiceClient(pull.Client(a.c.dialer, w.URL, w.Identity))
+}
+
+func (a *attempt) timeout() *durationpb.Duration {
+	if deadline, ok := a.ctx.Deadline(); ok {
+		return durationpb.New(time.Until(deadline))
+	}
+	return nil
+}
+
+// watch holds the attempt's lease on a worker and takes what it tells, until the attempt ends.
+func (a *attempt) watch(w resolver.Worker, acknowledged chan<- error) {
+	ctx, cancel := context.WithCancelCause(a.ctx)
+	defer cancel(context.Canceled)
+	silence := time.AfterFunc(silenceLimit, func() {
+		cancel(sqlerr.Newf(sqlerr.WorkerLost, sqlerr.Pos{}, "lost worker %s: nothing came from it for %s", w.URL, silenceLimit))
+	})
+	defer silence.Stop()
+	fail := func(err error) {
+		err = rpcerr.FromWorker(ctx, w.URL, err)
+		select {
+		case acknowledged <- err:
+		default:
+			a.cancel(&workerError{w, err})
+		}
+	}
+	stream, err := a.client(w).Watch(ctx, &workerv1.WatchRequest{Query: a.q.id, Attempt: a.number, Timeout: a.timeout()})
+	if err != nil {
+		fail(err)
+		return
+	}
+	defer func() { _ = stream.Close() }()
+	told := false
+	for {
+		m, err := stream.Receive()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			fail(err)
+			return
+		}
+		silence.Reset(silenceLimit)
+		switch e := m.GetEvent().(type) {
+		case *workerv1.WatchResponse_Opened:
+			if !told {
+				told = true
+				acknowledged <- nil
+			}
+		case *workerv1.WatchResponse_Progress:
+			a.q.progressed(w.URL, e.Progress)
+		case *workerv1.WatchResponse_Finished:
+			a.finished(e.Finished)
+		case *workerv1.WatchResponse_Failed:
+			err := rpcerr.FromWorkerDetail(e.Failed.GetError())
+			if err.Code != sqlerr.Canceled {
+				a.failed(w, e.Failed, err)
+			}
+		}
+	}
+}
+
+// failed ends the attempt by a task's own failure. A task that lost its producer is the messenger only: the producer's own
+// Watch says more of it, if it says anything.
+func (a *attempt) failed(_ resolver.Worker, _ *workerv1.TaskFailed, err *sqlerr.Error) {
+	if err.Code == sqlerr.WorkerLost || err.Code == sqlerr.VersionMismatch {
+		for i, t := range a.tasks {
+			_ = t
+			if containsURL(err.Message, a.on[i].URL) {
+				a.cancel(&workerError{a.on[i], err})
+				return
+			}
+		}
+	}
+	a.cancel(err)
+}
+
+func (a *attempt) finished(m *workerv1.TaskFinished) {
+	ref := taskRef{m.GetProgress().GetTask().GetStage(), m.GetProgress().GetTask().GetTask()}
+	a.q.mu.Lock()
+	a.q.progress[ref] = m.GetProgress()
+	a.q.metrics[ref] = m.GetMetrics()
+	a.q.finished++
+	a.q.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.pending[ref] {
+		delete(a.pending, ref)
+		if len(a.pending) == 0 {
+			close(a.ended)
+		}
+	}
+}
+
+func (q *query) progressed(url string, p *workerv1.AttemptProgress) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, t := range p.GetTasks() {
+		q.progress[taskRef{t.GetTask().GetStage(), t.GetTask().GetTask()}] = t
+	}
+	q.usedNow[url] = p.GetMemoryUsed()
+	q.memory[url] = max(q.memory[url], p.GetMemoryPeak())
+}
+
+// setPlans hands a worker all its plans.
+func (a *attempt) setPlans(w resolver.Worker) error {
+	ctx, cancel := context.WithTimeout(a.ctx, planLimit)
+	defer cancel()
+	client := a.client(w)
+	for i, t := range a.tasks {
+		if a.on[i].URL != w.URL {
+			continue
+		}
+		fragment, err := codec.Encode(t.Root, t.Output)
+		if err != nil {
+			return err
+		}
+		req := &workerv1.SetPlanRequest{
+			Key: a.key(t), Fragment: fragment, Token: a.token,
+			Options: &workerv1.TaskOptions{
+				Timeout: a.timeout(), MemoryLimit: a.memory(), Threads: a.threads(), BatchRows: a.q.options.GetBatchRows(), OperatorMetrics: a.plan.Analyze,
+			},
+		}
+		for _, in := range t.Inputs {
+			input := &workerv1.StageInput{Stage: in.Stage, Partitioned: in.Partitioned}
+			for j, p := range a.tasks {
+				if p.Stage == in.Stage {
+					input.Producers = append(input.Producers, a.producer(j))
+				}
+			}
+			req.Inputs = append(req.Inputs, input)
+		}
+		if _, err := client.SetPlan(ctx, req); err != nil {
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) && a.ctx.Err() == nil {
+				return sqlerr.Newf(sqlerr.WorkerLost, sqlerr.Pos{}, "lost worker %s: it did not take a plan within %s", w.URL, planLimit)
+			}
+			return rpcerr.FromWorker(a.ctx, w.URL, err)
+		}
+	}
+	return nil
+}
+
+func (a *attempt) key(t engine.Task) *workerv1.TaskKey {
+	return &workerv1.TaskKey{Query: a.q.id, Attempt: a.number, Stage: t.Stage, Task: t.Task}
+}
+
+func (a *attempt) producer(i int) *workerv1.Producer {
+	return &workerv1.Producer{Task: a.tasks[i].Task, Url: a.on[i].URL, Identity: a.on[i].Identity}
+}
+
+func (a *attempt) memory() uint64 {
+	own := uint64(max(0, a.c.cfg.memory))
+	if asked := a.q.options.GetMemoryLimit(); asked > 0 && (own == 0 || asked < own) {
+		return asked
+	}
+	return own
+}
+
+func (a *attempt) threads() uint32 {
+	if asked := a.q.options.GetThreads(); asked > 0 {
+		return asked
+	}
+	return uint32(max(0, a.c.cfg.threads))
+}
+
+// relay pulls the root's rows and hands them on, the first of them only once holdBack bytes have come or all have.
+func (a *attempt) relay(out *counting) error {
+	root := -1
+	for i, t := range a.tasks {
+		if t.Stage == 0 {
+			root = i
+		}
+	}
+	stream, err := pull.Open(a.ctx, a.c.dialer, a.producer(root), &workerv1.ExecuteTaskRequest{Key: a.key(a.tasks[root]), Token: a.token})
+	if err != nil {
+		return &workerError{a.on[root], err}
+	}
+	defer stream.Close()
+	type held struct {
+		message []byte
+		rows    int64
+	}
+	var early []held
+	size := 0
+	flush := func() error {
+		for _, h := range early {
+			if err := out.Message(h.message, h.rows); err != nil {
+				return err
+			}
+		}
+		early = nil
+		return nil
+	}
+	relay := arrowwire.NewRelay(stream.Receive)
+	for {
+		message, rows, err := relay.Next()
+		if errors.Is(err, io.EOF) {
+			if err := flush(); err != nil {
+				return err
+			}
+			return out.Message(arrowwire.EndOfStream, 0)
+		}
+		if err != nil {
+			return a.explain(a.on[root], err)
+		}
+		if !out.began {
+			early = append(early, held{message, rows})
+			if size += len(message); size >= holdBack {
+				err = flush()
+			}
+		} else {
+			err = out.Message(message, rows)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// explain gives the reason of a failed stream time to come by Watch, which names the task that failed first.
+func (a *attempt) explain(w resolver.Worker, err error) error {
+	var e *sqlerr.Error
+	if !errors.As(err, &e) {
+		e = &sqlerr.Error{Code: sqlerr.WorkerLost, Message: "lost worker " + w.URL + ": " + err.Error(), Err: err}
+	}
+	if e.Code == sqlerr.WorkerLost || e.Code == sqlerr.Canceled {
+		select {
+		case <-a.ctx.Done():
+		case <-time.After(metricsLimit / 4):
+		}
+		if a.ctx.Err() == nil {
+			return &workerError{w, e}
+		}
+	}
+	return e
+}

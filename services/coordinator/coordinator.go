@@ -1,0 +1,198 @@
+// Package coordinator serves the API: it plans statements, admits each attempt to one cohort of workers, runs it there and
+// streams the result. It must never mix workers of two cohorts in one attempt, and it trusts no client.
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
+	"connectrpc.com/connect/v2/connectproto"
+	"connectrpc.com/grpchealth"
+	"connectrpc.com/grpcreflect/v2"
+
+	"github.com/fletchdb/fletch/engine"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/gen/go/fletch/api/v1/apiv1connect"
+	"github.com/fletchdb/fletch/services/api"
+	"github.com/fletchdb/fletch/services/internal/httpserve"
+	"github.com/fletchdb/fletch/services/internal/identity"
+	"github.com/fletchdb/fletch/services/resolver"
+)
+
+// An Option sets what a coordinator is told at its start.
+type Option func(*config)
+
+type config struct {
+	listen        string
+	resolver      resolver.Resolver
+	workerVersion string
+	tables        string
+	readRoots     []string
+	threads       int
+	memory        int64
+	timeout       time.Duration
+	security      httpserve.Security
+	allowHosts    []string
+	allowOrigins  []string
+	logger        *slog.Logger
+}
+
+// WithListen sets HOST:PORT to listen on; the default is 127.0.0.1:0, a free port.
+func WithListen(addr string) Option { return func(c *config) { c.listen = addr } }
+
+// WithWorkerVersion runs queries only on workers of this version; the default is the largest cohort.
+func WithWorkerVersion(v string) Option { return func(c *config) { c.workerVersion = v } }
+
+// WithTables makes every Parquet file, or folder of them, in dir a table of that name.
+func WithTables(dir string) Option { return func(c *config) { c.tables = dir } }
+
+// WithReadRoots sets the folders that statements may read; the default is the working folder. The folder of WithTables is one.
+func WithReadRoots(dirs ...string) Option { return func(c *config) { c.readRoots = dirs } }
+
+// WithThreads sets the goroutines per task; 0, the default, is each worker's own number.
+func WithThreads(n int) Option { return func(c *config) { c.threads = n } }
+
+// WithMemory sets the bytes that one query may use on each process; 0, the default, is each worker's own limit.
+func WithMemory(bytes int64) Option { return func(c *config) { c.memory = bytes } }
+
+// WithStatementTimeout bounds every statement; 0, the default, is no bound.
+func WithStatementTimeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
+
+// WithSecurity sets certificates, secrets and tokens.
+func WithSecurity(s httpserve.Security) Option { return func(c *config) { c.security = s } }
+
+// WithAllowHosts adds names that clients may use for this server.
+func WithAllowHosts(hosts ...string) Option { return func(c *config) { c.allowHosts = hosts } }
+
+// WithAllowOrigins sets the origins of web pages that may call.
+func WithAllowOrigins(origins ...string) Option { return func(c *config) { c.allowOrigins = origins } }
+
+// WithLogger sets where the coordinator logs; the default is slog's.
+func WithLogger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
+
+// A Coordinator plans and runs queries on workers. Its methods may be called from any goroutine.
+type Coordinator struct {
+	cfg      config
+	instance string
+	started  time.Time
+	engine   *engine.Engine
+	server   *httpserve.Server
+	dialer   *httpserve.Dialer
+	poller   *resolver.Poller
+	log      *slog.Logger
+
+	mu      sync.Mutex
+	queries map[string]*query
+	pages   *pages
+	turn    int // where the next attempt's single tasks begin
+}
+
+// New makes a coordinator over the workers that r names. It listens, but answers only in Serve.
+func New(r resolver.Resolver, options ...Option) (*Coordinator, error) {
+	c := config{listen: "127.0.0.1:0", resolver: r, logger: slog.Default()}
+	for _, o := range options {
+		o(&c)
+	}
+	credentials, err := c.security.Load()
+	if err != nil {
+		return nil, err
+	}
+	if len(c.readRoots) == 0 {
+		wd, err := os.Getwd()
+		if err != nil {
+			return nil, fmt.Errorf("find the working folder: %w", err)
+		}
+		c.readRoots = []string{wd}
+	}
+	if c.tables != "" {
+		c.readRoots = append(c.readRoots, c.tables)
+	}
+	local, err := engine.Open(engine.Config{Tables: c.tables, ReadRoots: c.readRoots, Threads: runtime.GOMAXPROCS(0), Memory: c.memory})
+	if err != nil {
+		return nil, err
+	}
+	co := &Coordinator{
+		cfg: c, instance: identity.NewInstance(), started: time.Now(), engine: local, log: c.logger,
+		dialer: httpserve.NewDialer(credentials, credentials.Secret), queries: map[string]*query{},
+	}
+	co.pages = newPages(co)
+	co.poller = resolver.NewPoller(c.resolver, co.dialer, c.logger)
+	co.server, err = httpserve.Listen(httpserve.Config{
+		Listen: c.listen, Credentials: credentials, Bearer: credentials.Token, AllowHosts: c.allowHosts, AllowOrigins: c.allowOrigins,
+		OwnHeaders: api.Headers(), Ready: co.ready,
+		Open: func(path string) bool { return path == "/grpc.health.v1.Health/Check" },
+	})
+	if err != nil {
+		return nil, errors.Join(err, local.Close())
+	}
+	return co, nil
+}
+
+// URL is where the coordinator listens.
+func (c *Coordinator) URL() string { return c.server.URL() }
+
+// Serve answers calls until ctx ends, then lets running queries end for up to 30 seconds and returns nil.
+func (c *Coordinator) Serve(ctx context.Context) error {
+	polling, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	wg.Go(func() { c.poller.Run(polling) })
+	err := c.server.Serve(ctx, c.handler(), 30*time.Second)
+	c.mu.Lock()
+	for _, q := range c.queries {
+		q.cancel(sqlerr.New(sqlerr.Draining, sqlerr.Pos{}, "the server is stopping"))
+	}
+	c.mu.Unlock()
+	c.pages.close()
+	stop()
+	wg.Wait()
+	c.dialer.Close()
+	return errors.Join(err, c.engine.Close())
+}
+
+func (c *Coordinator) ready() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	_, err := c.admit(ctx, "")
+	return err
+}
+
+func (c *Coordinator) handler() http.Handler {
+	mux := http.NewServeMux()
+	srv := connect.NewServer(api.Server())
+	apiv1connect.RegisterQueryServiceHandler(srv, &queryService{coordinator: c})
+	apiv1connect.RegisterClusterServiceHandler(srv, &clusterService{coordinator: c})
+	apiv1connect.RegisterVersionServiceHandler(srv, &versionService{coordinator: c})
+	grpcreflect.Register(srv)
+	connecthttp.Mount(
+		mux, srv,
+		connecthttp.WithReadMaxBytes(2<<20),
+		connecthttp.WithCodecs(connectproto.NewBinaryCodec(), strictJSON()),
+		connecthttp.WithConditionalOptions(func(s connect.Spec) []connecthttp.Option {
+			if s.StreamType == connect.StreamTypeServer {
+				return []connecthttp.Option{connecthttp.WithCompressors()}
+			}
+			return nil
+		}),
+	)
+	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(
+		apiv1connect.QueryServiceName, apiv1connect.ClusterServiceName, apiv1connect.VersionServiceName,
+	)))
+	return mux
+}
+
+// strictJSON refuses what a request has too many of, and answers with every field, so that a script finds what it looks for.
+func strictJSON() connect.Codec {
+	c := connectproto.NewJSONCodec()
+	c.UnmarshalOptions.DiscardUnknown = false
+	c.MarshalOptions.EmitDefaultValues = true
+	return c
+}

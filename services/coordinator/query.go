@@ -1,0 +1,274 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/fletchdb/fletch/engine"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
+	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
+	"github.com/fletchdb/fletch/services/internal/rpcerr"
+	"github.com/fletchdb/fletch/services/resolver"
+)
+
+// How often a query is tried: attempts that ran something, and refusals that ran nothing.
+const (
+	maxAttempts = 2
+	maxRefusals = 20
+)
+
+// holdBack is how many bytes of a result are kept until the first are sent: up to there a lost worker costs the client nothing.
+const holdBack = 1 << 20
+
+// A sink takes a query's result. Head comes once, before anything else; Message is one Arrow IPC message, the schema first. Once
+// Message was called, the query cannot be tried again.
+type sink interface {
+	Head(columns []*apiv1.Column) error
+	Message(encapsulated []byte, rows int64) error
+}
+
+// A query is one statement on its way.
+type query struct {
+	id        string
+	statement string
+	options   *apiv1.QueryOptions
+	started   time.Time
+	cancel    context.CancelCauseFunc
+	done      chan struct{}
+
+	mu       sync.Mutex
+	opened   uint32 // attempts that were opened, refused ones too
+	attempts uint32 // attempts that ran
+	cohort   *cohort
+	workers  []resolver.Worker
+	progress map[taskRef]*workerv1.TaskProgress
+	tasks    int
+	finished int
+	metrics  map[taskRef]*workerv1.TaskMetrics
+	memory   map[string]uint64 // peak by worker URL
+	usedNow  map[string]uint64
+	rows     int64 // sent to the client
+	analyzed *analyzed
+}
+
+type taskRef struct{ stage, task uint32 }
+
+// start registers a query under a fresh id. The returned context ends with the client's, at the time-out, or by Cancel.
+func (c *Coordinator) start(ctx context.Context, statement string, options *apiv1.QueryOptions) (context.Context, *query, error) {
+	if len(statement) > 1<<20 {
+		return nil, nil, sqlerr.Newf(sqlerr.StatementTooLarge, sqlerr.Pos{}, "the statement has %d bytes, the limit is 1 MiB", len(statement))
+	}
+	if options.GetBatchRows() > 65536 {
+		return nil, nil, sqlerr.Newf(sqlerr.InvalidParameter, sqlerr.Pos{}, "batch_rows is 1 to 65536, not %d", options.GetBatchRows())
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	q := &query{
+		id: "q" + hex.EncodeToString(b[:]), statement: statement, options: options, started: time.Now(), done: make(chan struct{}),
+		progress: map[taskRef]*workerv1.TaskProgress{}, metrics: map[taskRef]*workerv1.TaskMetrics{}, memory: map[string]uint64{}, usedNow: map[string]uint64{},
+	}
+	timeout := c.cfg.timeout
+	if asked := options.GetTimeout().AsDuration(); asked > 0 && (timeout <= 0 || asked < timeout) {
+		timeout = asked
+	}
+	if timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, timeout, sqlerr.New(sqlerr.Timeout, sqlerr.Pos{}, "canceling statement due to statement timeout"))
+		context.AfterFunc(ctx, stop)
+	}
+	ctx, q.cancel = context.WithCancelCause(ctx)
+	c.mu.Lock()
+	c.queries[q.id] = q
+	c.mu.Unlock()
+	return ctx, q, nil
+}
+
+// finish forgets a query.
+func (c *Coordinator) finish(q *query) {
+	q.cancel(context.Canceled)
+	close(q.done)
+	c.mu.Lock()
+	delete(c.queries, q.id)
+	c.mu.Unlock()
+}
+
+// run plans and runs q, again where that is safe, and gives its end, with the error in it if there was one.
+func (c *Coordinator) run(ctx context.Context, q *query, out sink) (*apiv1.QueryEnd, error) {
+	err := c.attempts(ctx, q, &counting{sink: out, query: q})
+	if err != nil {
+		if ctx.Err() != nil && !errors.Is(err, context.Canceled) {
+			// what failed, failed because the query ended
+			err = context.Cause(ctx)
+		} else if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		err = q.explainRows(rpcerr.Of(err))
+	}
+	return q.end(err), err
+}
+
+// explainRows tells, of a failure after rows had reached the client, how many had.
+func (q *query) explainRows(e *sqlerr.Error) *sqlerr.Error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.rows == 0 {
+		return e
+	}
+	c := *e
+	c.Message = fmt.Sprintf("%s; %d rows had reached the client, they are no complete result", e.Message, q.rows)
+	if c.Hint == "" && e.Code == sqlerr.WorkerLost {
+		c.Hint = "run the statement again"
+	}
+	return &c
+}
+
+// counting notes what reached the client.
+type counting struct {
+	sink
+	query *query
+	began bool
+}
+
+func (s *counting) Message(encapsulated []byte, rows int64) error {
+	s.began = true
+	if err := s.sink.Message(encapsulated, rows); err != nil {
+		return err
+	}
+	s.query.mu.Lock()
+	s.query.rows += rows
+	s.query.mu.Unlock()
+	return nil
+}
+
+// attempts makes one attempt after the other until one succeeds, or trying again is not safe or not sensible.
+func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) error {
+	head := false
+	refusals := 0
+	for {
+		plan, err := c.engine.Plan(ctx, q.statement)
+		if err != nil {
+			return err
+		}
+		if !head {
+			if err := out.Head(columns(plan)); err != nil {
+				return err
+			}
+			head = true
+		}
+		if plan.Local() {
+			return c.local(ctx, q, plan, out)
+		}
+		chosen, err := c.admit(ctx, q.options.GetWorkerVersion())
+		if err != nil {
+			return err
+		}
+		ran, err := c.attempt(ctx, q, plan, chosen, out)
+		if err == nil || ctx.Err() != nil || out.began {
+			return err
+		}
+		c.log.Info("attempt failed", "query", q.id, "ran", ran, "error", err)
+		switch {
+		case !ran && again(err) && refusals < maxRefusals:
+			refusals++
+			pause(ctx, time.Duration(min(refusals, 10))*20*time.Millisecond)
+		case ran && again(err) && q.tried() < maxAttempts:
+		default:
+			return err
+		}
+	}
+}
+
+// again tells whether an attempt that failed so may be made anew.
+func again(err error) bool {
+	switch sqlerr.CodeOf(err) {
+	case sqlerr.WorkerLost, sqlerr.VersionMismatch, sqlerr.Draining, sqlerr.FileChanged:
+		return true
+	}
+	return false
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+func (q *query) tried() uint32 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.attempts
+}
+
+func columns(p *engine.Plan) []*apiv1.Column {
+	out := make([]*apiv1.Column, len(p.Fields))
+	for i, f := range p.Fields {
+		out[i] = &apiv1.Column{Name: f.Name, Type: strings.ToLower(f.Type.String())}
+	}
+	return out
+}
+
+// end is what is known of q at its end.
+func (q *query) end(err error) *apiv1.QueryEnd {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := &apiv1.QueryEnd{
+		QueryId: q.id, Rows: uint64(q.rows), Attempts: q.attempts, Elapsed: durationpb.New(time.Since(q.started)), Scanned: &apiv1.ScanTotals{},
+	}
+	if q.cohort != nil {
+		e.Cohort = q.cohort.key.message()
+	}
+	for _, w := range q.workers {
+		e.Workers = append(e.Workers, &apiv1.WorkerUse{Url: w.URL, InstanceId: w.Identity.GetInstanceId(), Version: w.Identity.GetVersion()})
+	}
+	slices.SortFunc(e.Workers, func(a, b *apiv1.WorkerUse) int { return strings.Compare(a.GetUrl(), b.GetUrl()) })
+	for _, p := range q.progress {
+		e.Scanned.Rows += p.GetRowsScanned()
+		e.Scanned.Bytes += p.GetBytesScanned()
+	}
+	for _, m := range q.memory {
+		e.MemoryPeak = max(e.MemoryPeak, m)
+	}
+	if err != nil {
+		s := rpcerr.Of(err)
+		e.Error = &apiv1.QueryError{Message: rpcerr.Message(s), Detail: rpcerr.APIDetail(s, q.id, uint64(q.rows))}
+	}
+	return e
+}
+
+// now is how far q has come.
+func (q *query) now() *apiv1.QueryProgress {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := &apiv1.QueryProgress{Attempt: q.attempts, Tasks: uint32(q.tasks), TasksFinished: uint32(q.finished)}
+	var share float64
+	n := 0
+	for _, t := range q.progress {
+		p.RowsScanned += t.GetRowsScanned()
+		p.BytesScanned += t.GetBytesScanned()
+		if t.Fraction != nil {
+			share += t.GetFraction()
+			n++
+		}
+	}
+	if n > 0 && q.tasks > 0 {
+		share /= float64(n)
+		p.Fraction = &share
+	}
+	for _, m := range q.usedNow {
+		p.MemoryUsed += m
+	}
+	return p
+}

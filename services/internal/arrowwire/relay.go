@@ -1,0 +1,98 @@
+package arrowwire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	flatbuffers "github.com/google/flatbuffers/go"
+)
+
+// EndOfStream is what ends an Arrow IPC stream.
+var EndOfStream = []byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0}
+
+// A Relay hands a stream's messages on as Arrow IPC bytes without decoding their rows, and checks that the stream is complete.
+type Relay struct {
+	recv    func(*Message) error
+	rows    int64
+	batches int64
+	ended   bool
+}
+
+// NewRelay relays the stream whose messages recv gives; recv reports the transport's end as io.EOF.
+func NewRelay(recv func(*Message) error) *Relay { return &Relay{recv: recv} }
+
+// Rows is how many rows have been handed on.
+func (r *Relay) Rows() int64 { return r.rows }
+
+// Next is the next message as an Arrow IPC stream has it, the schema first, and the rows in it; io.EOF once the end message has
+// come and its counts agree.
+func (r *Relay) Next() (encapsulated []byte, rows int64, err error) {
+	if r.ended {
+		return nil, 0, io.EOF
+	}
+	var m Message
+	if err := r.recv(&m); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = ErrTruncated
+		}
+		return nil, 0, err
+	}
+	defer m.Release()
+	if len(m.Header) == 0 {
+		if err := checkEnd(m.App, r.rows, r.batches); err != nil {
+			return nil, 0, err
+		}
+		r.ended = true
+		return nil, 0, io.EOF
+	}
+	rows, batch, err := batchRows(m.Header)
+	if err != nil {
+		return nil, 0, err
+	}
+	r.rows += rows
+	if batch {
+		r.batches++
+	}
+	padded := (len(m.Header) + 7) &^ 7
+	out := make([]byte, 8+padded+m.Size())
+	binary.LittleEndian.PutUint32(out, 0xffffffff)
+	binary.LittleEndian.PutUint32(out[4:], uint32(padded))
+	copy(out[8:], m.Header)
+	copy(out[8+padded:], m.Body())
+	return out, rows, nil
+}
+
+// batchRows is the number of rows that the header of an Arrow IPC message announces; batch tells whether it is a record batch.
+// The tables and their slots are those of Arrow's Message.fbs, format version 5.
+func batchRows(header []byte) (rows int64, batch bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("decode record batch: malformed header: %v", p)
+		}
+	}()
+	const (
+		slotHeaderType = 6
+		slotHeader     = 8
+		slotLength     = 4
+		recordBatch    = 3
+	)
+	root := flatbuffers.Table{Bytes: header, Pos: flatbuffers.GetUOffsetT(header)}
+	o := root.Offset(slotHeaderType)
+	if o == 0 || root.GetByte(flatbuffers.UOffsetT(o)+root.Pos) != recordBatch {
+		return 0, false, nil
+	}
+	var table flatbuffers.Table
+	if o = root.Offset(slotHeader); o == 0 {
+		return 0, false, errors.New("decode record batch: no header")
+	}
+	root.Union(&table, flatbuffers.UOffsetT(o))
+	if o = table.Offset(slotLength); o != 0 {
+		rows = table.GetInt64(flatbuffers.UOffsetT(o) + table.Pos)
+	}
+	if rows < 0 {
+		return 0, false, errors.New("decode record batch: a negative number of rows")
+	}
+	return rows, true, nil
+}
