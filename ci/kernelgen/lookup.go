@@ -11,6 +11,8 @@ func genLookup() {
 	lookup8Narrow()
 	lookup16Wide("lookup16SmallAVX512", 1)
 	lookup16Wide("lookup16LargeAVX512", 4)
+	lookupMemory(uint16s)
+	lookupMemory(uint32s)
 	for _, e := range []elem{uint8s, uint16s, uint32s} {
 		maxCode(avx2, e) // wider vectors are no faster
 	}
@@ -150,5 +152,39 @@ func maxCode(v isa, e elem) {
 	})
 	max(y, x, x)
 	v.move(x, at(lanes, 0))
+	ret()
+}
+
+// lookupMemory gathers from a table that does not fit registers, 32 bits at a time.
+func lookupMemory(e elem) {
+	v := avx512
+	function("lookup"+e.title+"AVX512", "dst *uint64, codes *"+e.name+", words int, table *uint64, length int",
+		"stores words words of the table's bits codes select, 0 for codes from 64*length; length is below 2^26.")
+	dst, codes, words, tab := param("dst"), param("codes"), param("words"), param("table")
+	bits := GP64()
+	Load(Param("length"), bits)
+	SHLQ(Imm(6), bits)
+	limit, one := v.broadcast(bits, 4), v.constant(1, 4)
+	loop("loop", words, func() {
+		k := mergeMasks(4, 16, func(i int) OpmaskVirtual {
+			c, index, word := v.reg(), v.reg(), v.zero()
+			if e.size == 2 {
+				VPMOVZXWD(at(codes, 32*i), c)
+			} else {
+				v.move(at(codes, 64*i), c)
+			}
+			const lt = 1
+			in, m := K(), K()
+			VPCMPUD(Imm(lt), limit, c, in)
+			VPSRLD(Imm(5), c, index)
+			VPGATHERDD(Mem{Base: tab, Index: index, Scale: 4}, in, word)
+			VPROLVD(c, one, c)
+			VPTESTMD(c, word, m)
+			return m
+		})
+		KMOVQ(k, at(dst, 0))
+		advance(codes, 64*e.size)
+		advance(dst, 8)
+	})
 	ret()
 }

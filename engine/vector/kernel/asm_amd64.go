@@ -202,6 +202,16 @@ func lookup16SmallAVX512(dst *uint64, codes *uint16, words int, table *[16]uint6
 //go:noescape
 func lookup16LargeAVX512(dst *uint64, codes *uint16, words int, table *[64]uint64)
 
+// lookupUint16AVX512 stores words words of the table's bits codes select, 0 for codes from 64*length; length is below 2^26.
+//
+//go:noescape
+func lookupUint16AVX512(dst *uint64, codes *uint16, words int, table *uint64, length int)
+
+// lookupUint32AVX512 stores words words of the table's bits codes select, 0 for codes from 64*length; length is below 2^26.
+//
+//go:noescape
+func lookupUint32AVX512(dst *uint64, codes *uint32, words int, table *uint64, length int)
+
 // maxCodeUint8AVX2 stores for each lane of a vector the largest of blocks blocks of 64 bytes.
 //
 //go:noescape
@@ -216,6 +226,21 @@ func maxCodeUint16AVX2(codes *uint16, blocks int, lanes *[32]byte)
 //
 //go:noescape
 func maxCodeUint32AVX2(codes *uint32, blocks int, lanes *[32]byte)
+
+// gatherCodes8By64AVX512 stores dict[code] for blocks blocks of 32 codes below 16.
+//
+//go:noescape
+func gatherCodes8By64AVX512(dst *uint64, codes *uint8, blocks int, dict *[16]uint64)
+
+// gatherCodes8By16AVX512 stores dict[code], widened, for blocks blocks of 32 codes below 64.
+//
+//go:noescape
+func gatherCodes8By16AVX512(dst *int64, codes *uint8, blocks int, dict *[64]int16)
+
+// gatherCodes8By32AVX512 stores dict[code], widened, for blocks blocks of 32 codes below 64.
+//
+//go:noescape
+func gatherCodes8By32AVX512(dst *int64, codes *uint8, blocks int, dict *[64]int32)
 
 // toSelectionAVX512 stores the numbers of the rows set in words words and gives how many they are. dst has room for 64 a word.
 //
@@ -431,6 +456,16 @@ func minMaxInt64MaskedAVX512(a *int64, bm *uint64, words int, lo *[8]int64, hi *
 //
 //go:noescape
 func minMaxFloat64MaskedAVX512(a *float64, bm *uint64, words int, lo *[8]float64, hi *[8]float64) (nans uint64)
+
+// sumBy4GroupsAVX512 stores per group and lane the sum of words words of rows; rows of groups from 4 are left out.
+//
+//go:noescape
+func sumBy4GroupsAVX512(groups *uint8, vals *int64, words int, lanes *[4][8]int64)
+
+// sumBy8GroupsAVX512 stores per group and lane the sum of words words of rows; rows of groups from 8 are left out.
+//
+//go:noescape
+func sumBy8GroupsAVX512(groups *uint8, vals *int64, words int, lanes *[8][8]int64)
 
 // hashAVX2 stores the hash of a for blocks blocks of 16 rows.
 //

@@ -6517,6 +6517,120 @@ DATA lookup16LargeAVX512_bits<>+48(SB)/8, $0x0800040002000100
 DATA lookup16LargeAVX512_bits<>+56(SB)/8, $0x8000400020001000
 GLOBL lookup16LargeAVX512_bits<>(SB), RODATA|NOPTR, $64
 
+// func lookupUint16AVX512(dst *uint64, codes *uint16, words int, table *uint64, length int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·lookupUint16AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         table+24(FP), BX
+	MOVQ         length+32(FP), SI
+	SHLQ         $0x06, SI
+	VPBROADCASTD SI, Z0
+	MOVQ         $0x0000000000000001, SI
+	VPBROADCASTD SI, Z1
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VPXORQ     Z4, Z4, Z4
+	VPMOVZXWD  (CX), Z2
+	VPCMPUD    $0x01, Z0, Z2, K1
+	VPSRLD     $0x05, Z2, Z3
+	VPGATHERDD (BX)(Z3*4), K1, Z4
+	VPROLVD    Z2, Z1, Z2
+	VPTESTMD   Z2, Z4, K1
+	VPXORQ     Z5, Z5, Z5
+	VPMOVZXWD  32(CX), Z2
+	VPCMPUD    $0x01, Z0, Z2, K2
+	VPSRLD     $0x05, Z2, Z3
+	VPGATHERDD (BX)(Z3*4), K2, Z5
+	VPROLVD    Z2, Z1, Z2
+	VPTESTMD   Z2, Z5, K2
+	KUNPCKWD   K1, K2, K1
+	VPXORQ     Z6, Z6, Z6
+	VPMOVZXWD  64(CX), Z2
+	VPCMPUD    $0x01, Z0, Z2, K2
+	VPSRLD     $0x05, Z2, Z3
+	VPGATHERDD (BX)(Z3*4), K2, Z6
+	VPROLVD    Z2, Z1, Z2
+	VPTESTMD   Z2, Z6, K2
+	VPXORQ     Z7, Z7, Z7
+	VPMOVZXWD  96(CX), Z2
+	VPCMPUD    $0x01, Z0, Z2, K3
+	VPSRLD     $0x05, Z2, Z3
+	VPGATHERDD (BX)(Z3*4), K3, Z7
+	VPROLVD    Z2, Z1, Z2
+	VPTESTMD   Z2, Z7, K3
+	KUNPCKWD   K2, K3, K2
+	KUNPCKDQ   K1, K2, K1
+	KMOVQ      K1, (AX)
+	ADDQ       $0x00000080, CX
+	ADDQ       $0x08, AX
+	DECQ       DX
+	JNZ        loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func lookupUint32AVX512(dst *uint64, codes *uint32, words int, table *uint64, length int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·lookupUint32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         table+24(FP), BX
+	MOVQ         length+32(FP), SI
+	SHLQ         $0x06, SI
+	VPBROADCASTD SI, Z0
+	MOVQ         $0x0000000000000001, SI
+	VPBROADCASTD SI, Z1
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VPXORQ     Z4, Z4, Z4
+	VMOVDQU64  (CX), Z2
+	VPCMPUD    $0x01, Z0, Z2, K1
+	VPSRLD     $0x05, Z2, Z3
+	VPGATHERDD (BX)(Z3*4), K1, Z4
+	VPROLVD    Z2, Z1, Z2
+	VPTESTMD   Z2, Z4, K1
+	VPXORQ     Z5, Z5, Z5
+	VMOVDQU64  64(CX), Z2
+	VPCMPUD    $0x01, Z0, Z2, K2
+	VPSRLD     $0x05, Z2, Z3
+	VPGATHERDD (BX)(Z3*4), K2, Z5
+	VPROLVD    Z2, Z1, Z2
+	VPTESTMD   Z2, Z5, K2
+	KUNPCKWD   K1, K2, K1
+	VPXORQ     Z6, Z6, Z6
+	VMOVDQU64  128(CX), Z2
+	VPCMPUD    $0x01, Z0, Z2, K2
+	VPSRLD     $0x05, Z2, Z3
+	VPGATHERDD (BX)(Z3*4), K2, Z6
+	VPROLVD    Z2, Z1, Z2
+	VPTESTMD   Z2, Z6, K2
+	VPXORQ     Z7, Z7, Z7
+	VMOVDQU64  192(CX), Z2
+	VPCMPUD    $0x01, Z0, Z2, K3
+	VPSRLD     $0x05, Z2, Z3
+	VPGATHERDD (BX)(Z3*4), K3, Z7
+	VPROLVD    Z2, Z1, Z2
+	VPTESTMD   Z2, Z7, K3
+	KUNPCKWD   K2, K3, K2
+	KUNPCKDQ   K1, K2, K1
+	KMOVQ      K1, (AX)
+	ADDQ       $0x00000100, CX
+	ADDQ       $0x08, AX
+	DECQ       DX
+	JNZ        loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
 // func maxCodeUint8AVX2(codes *uint8, blocks int, lanes *[32]byte)
 // Requires: AVX, AVX2
 TEXT ·maxCodeUint8AVX2(SB), NOSPLIT, $0-24
@@ -6586,6 +6700,123 @@ loop:
 loop_done:
 	VPMAXUD Y1, Y0, Y0
 	VMOVDQU Y0, (DX)
+	VZEROUPPER
+	RET
+
+// func gatherCodes8By64AVX512(dst *uint64, codes *uint8, blocks int, dict *[16]uint64)
+// Requires: AVX, AVX512F
+TEXT ·gatherCodes8By64AVX512(SB), NOSPLIT, $0-32
+	MOVQ      dst+0(FP), AX
+	MOVQ      codes+8(FP), CX
+	MOVQ      blocks+16(FP), DX
+	MOVQ      dict+24(FP), BX
+	VMOVDQU64 (BX), Z0
+	VMOVDQU64 64(BX), Z1
+	TESTQ     DX, DX
+	JZ        loop_done
+
+loop:
+	VPMOVZXBQ (CX), Z2
+	VPERMI2Q  Z1, Z0, Z2
+	VMOVDQU64 Z2, (AX)
+	VPMOVZXBQ 8(CX), Z2
+	VPERMI2Q  Z1, Z0, Z2
+	VMOVDQU64 Z2, 64(AX)
+	VPMOVZXBQ 16(CX), Z2
+	VPERMI2Q  Z1, Z0, Z2
+	VMOVDQU64 Z2, 128(AX)
+	VPMOVZXBQ 24(CX), Z2
+	VPERMI2Q  Z1, Z0, Z2
+	VMOVDQU64 Z2, 192(AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x00000100, AX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func gatherCodes8By16AVX512(dst *int64, codes *uint8, blocks int, dict *[64]int16)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·gatherCodes8By16AVX512(SB), NOSPLIT, $0-32
+	MOVQ      dst+0(FP), AX
+	MOVQ      codes+8(FP), CX
+	MOVQ      blocks+16(FP), DX
+	MOVQ      dict+24(FP), BX
+	VMOVDQU64 (BX), Z0
+	VMOVDQU64 64(BX), Z1
+	TESTQ     DX, DX
+	JZ        loop_done
+
+loop:
+	VPMOVZXBW     (CX), Z2
+	VPERMI2W      Z1, Z0, Z2
+	VPMOVSXWQ     X2, Z3
+	VMOVDQU64     Z3, (AX)
+	VEXTRACTI32X4 $0x01, Z2, X3
+	VPMOVSXWQ     X3, Z3
+	VMOVDQU64     Z3, 64(AX)
+	VEXTRACTI32X4 $0x02, Z2, X3
+	VPMOVSXWQ     X3, Z3
+	VMOVDQU64     Z3, 128(AX)
+	VEXTRACTI32X4 $0x03, Z2, X2
+	VPMOVSXWQ     X2, Z2
+	VMOVDQU64     Z2, 192(AX)
+	ADDQ          $0x20, CX
+	ADDQ          $0x00000100, AX
+	DECQ          DX
+	JNZ           loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func gatherCodes8By32AVX512(dst *int64, codes *uint8, blocks int, dict *[64]int32)
+// Requires: AVX, AVX512F
+TEXT ·gatherCodes8By32AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         dict+24(FP), BX
+	VMOVDQU64    (BX), Z0
+	VMOVDQU64    64(BX), Z1
+	VMOVDQU64    128(BX), Z2
+	VMOVDQU64    192(BX), Z3
+	MOVQ         $0x0000000000000020, BX
+	VPBROADCASTD BX, Z4
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VPMOVZXBD     (CX), Z5
+	VPTESTMD      Z4, Z5, K1
+	VMOVDQA64     Z5, Z6
+	VPERMI2D      Z1, Z0, Z5
+	VPERMI2D      Z3, Z2, Z6
+	VPBLENDMD     Z6, Z5, K1, Z5
+	VPMOVSXDQ     Y5, Z6
+	VMOVDQU64     Z6, (AX)
+	VEXTRACTI64X4 $0x01, Z5, Y5
+	VPMOVSXDQ     Y5, Z6
+	VMOVDQU64     Z6, 64(AX)
+	VPMOVZXBD     16(CX), Z5
+	VPTESTMD      Z4, Z5, K1
+	VMOVDQA64     Z5, Z6
+	VPERMI2D      Z1, Z0, Z5
+	VPERMI2D      Z3, Z2, Z6
+	VPBLENDMD     Z6, Z5, K1, Z5
+	VPMOVSXDQ     Y5, Z6
+	VMOVDQU64     Z6, 128(AX)
+	VEXTRACTI64X4 $0x01, Z5, Y5
+	VPMOVSXDQ     Y5, Z6
+	VMOVDQU64     Z6, 192(AX)
+	ADDQ          $0x20, CX
+	ADDQ          $0x00000100, AX
+	DECQ          DX
+	JNZ           loop
+
+loop_done:
 	VZEROUPPER
 	RET
 
@@ -8863,6 +9094,328 @@ loop_done:
 	VMOVDQU64 Z1, (CX)
 	KMOVB     K1, AX
 	MOVQ      AX, nans+40(FP)
+	VZEROUPPER
+	RET
+
+// func sumBy4GroupsAVX512(groups *uint8, vals *int64, words int, lanes *[4][8]int64)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F
+TEXT ·sumBy4GroupsAVX512(SB), NOSPLIT, $32-32
+	MOVQ         groups+0(FP), AX
+	MOVQ         vals+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         lanes+24(FP), BX
+	VPXORQ       Z0, Z0, Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	MOVQ         $0x0000000000000000, SI
+	VPBROADCASTB SI, Z4
+	MOVQ         $0x0000000000000001, SI
+	VPBROADCASTB SI, Z5
+	MOVQ         $0x0000000000000002, SI
+	VPBROADCASTB SI, Z6
+	MOVQ         $0x0000000000000003, SI
+	VPBROADCASTB SI, Z7
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU64 (AX), Z8
+	VPCMPEQB  Z4, Z8, K1
+	KMOVQ     K1, (SP)
+	VPCMPEQB  Z5, Z8, K1
+	KMOVQ     K1, 8(SP)
+	VPCMPEQB  Z6, Z8, K1
+	KMOVQ     K1, 16(SP)
+	VPCMPEQB  Z7, Z8, K1
+	KMOVQ     K1, 24(SP)
+	VMOVDQU64 (CX), Z8
+	KMOVB     (SP), K1
+	VPADDQ    Z8, Z0, K1, Z0
+	KMOVB     8(SP), K1
+	VPADDQ    Z8, Z1, K1, Z1
+	KMOVB     16(SP), K1
+	VPADDQ    Z8, Z2, K1, Z2
+	KMOVB     24(SP), K1
+	VPADDQ    Z8, Z3, K1, Z3
+	VMOVDQU64 64(CX), Z8
+	KMOVB     1(SP), K1
+	VPADDQ    Z8, Z0, K1, Z0
+	KMOVB     9(SP), K1
+	VPADDQ    Z8, Z1, K1, Z1
+	KMOVB     17(SP), K1
+	VPADDQ    Z8, Z2, K1, Z2
+	KMOVB     25(SP), K1
+	VPADDQ    Z8, Z3, K1, Z3
+	VMOVDQU64 128(CX), Z8
+	KMOVB     2(SP), K1
+	VPADDQ    Z8, Z0, K1, Z0
+	KMOVB     10(SP), K1
+	VPADDQ    Z8, Z1, K1, Z1
+	KMOVB     18(SP), K1
+	VPADDQ    Z8, Z2, K1, Z2
+	KMOVB     26(SP), K1
+	VPADDQ    Z8, Z3, K1, Z3
+	VMOVDQU64 192(CX), Z8
+	KMOVB     3(SP), K1
+	VPADDQ    Z8, Z0, K1, Z0
+	KMOVB     11(SP), K1
+	VPADDQ    Z8, Z1, K1, Z1
+	KMOVB     19(SP), K1
+	VPADDQ    Z8, Z2, K1, Z2
+	KMOVB     27(SP), K1
+	VPADDQ    Z8, Z3, K1, Z3
+	VMOVDQU64 256(CX), Z8
+	KMOVB     4(SP), K1
+	VPADDQ    Z8, Z0, K1, Z0
+	KMOVB     12(SP), K1
+	VPADDQ    Z8, Z1, K1, Z1
+	KMOVB     20(SP), K1
+	VPADDQ    Z8, Z2, K1, Z2
+	KMOVB     28(SP), K1
+	VPADDQ    Z8, Z3, K1, Z3
+	VMOVDQU64 320(CX), Z8
+	KMOVB     5(SP), K1
+	VPADDQ    Z8, Z0, K1, Z0
+	KMOVB     13(SP), K1
+	VPADDQ    Z8, Z1, K1, Z1
+	KMOVB     21(SP), K1
+	VPADDQ    Z8, Z2, K1, Z2
+	KMOVB     29(SP), K1
+	VPADDQ    Z8, Z3, K1, Z3
+	VMOVDQU64 384(CX), Z8
+	KMOVB     6(SP), K1
+	VPADDQ    Z8, Z0, K1, Z0
+	KMOVB     14(SP), K1
+	VPADDQ    Z8, Z1, K1, Z1
+	KMOVB     22(SP), K1
+	VPADDQ    Z8, Z2, K1, Z2
+	KMOVB     30(SP), K1
+	VPADDQ    Z8, Z3, K1, Z3
+	VMOVDQU64 448(CX), Z8
+	KMOVB     7(SP), K1
+	VPADDQ    Z8, Z0, K1, Z0
+	KMOVB     15(SP), K1
+	VPADDQ    Z8, Z1, K1, Z1
+	KMOVB     23(SP), K1
+	VPADDQ    Z8, Z2, K1, Z2
+	KMOVB     31(SP), K1
+	VPADDQ    Z8, Z3, K1, Z3
+	ADDQ      $0x40, AX
+	ADDQ      $0x00000200, CX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VMOVDQU64 Z0, (BX)
+	VMOVDQU64 Z1, 64(BX)
+	VMOVDQU64 Z2, 128(BX)
+	VMOVDQU64 Z3, 192(BX)
+	VZEROUPPER
+	RET
+
+// func sumBy8GroupsAVX512(groups *uint8, vals *int64, words int, lanes *[8][8]int64)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F
+TEXT ·sumBy8GroupsAVX512(SB), NOSPLIT, $64-32
+	MOVQ         groups+0(FP), AX
+	MOVQ         vals+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         lanes+24(FP), BX
+	VPXORQ       Z0, Z0, Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+	VPXORQ       Z6, Z6, Z6
+	VPXORQ       Z7, Z7, Z7
+	MOVQ         $0x0000000000000000, SI
+	VPBROADCASTB SI, Z8
+	MOVQ         $0x0000000000000001, SI
+	VPBROADCASTB SI, Z9
+	MOVQ         $0x0000000000000002, SI
+	VPBROADCASTB SI, Z10
+	MOVQ         $0x0000000000000003, SI
+	VPBROADCASTB SI, Z11
+	MOVQ         $0x0000000000000004, SI
+	VPBROADCASTB SI, Z12
+	MOVQ         $0x0000000000000005, SI
+	VPBROADCASTB SI, Z13
+	MOVQ         $0x0000000000000006, SI
+	VPBROADCASTB SI, Z14
+	MOVQ         $0x0000000000000007, SI
+	VPBROADCASTB SI, Z15
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VMOVDQU64 (AX), Z16
+	VPCMPEQB  Z8, Z16, K1
+	KMOVQ     K1, (SP)
+	VPCMPEQB  Z9, Z16, K1
+	KMOVQ     K1, 8(SP)
+	VPCMPEQB  Z10, Z16, K1
+	KMOVQ     K1, 16(SP)
+	VPCMPEQB  Z11, Z16, K1
+	KMOVQ     K1, 24(SP)
+	VPCMPEQB  Z12, Z16, K1
+	KMOVQ     K1, 32(SP)
+	VPCMPEQB  Z13, Z16, K1
+	KMOVQ     K1, 40(SP)
+	VPCMPEQB  Z14, Z16, K1
+	KMOVQ     K1, 48(SP)
+	VPCMPEQB  Z15, Z16, K1
+	KMOVQ     K1, 56(SP)
+	VMOVDQU64 (CX), Z16
+	KMOVB     (SP), K1
+	VPADDQ    Z16, Z0, K1, Z0
+	KMOVB     8(SP), K1
+	VPADDQ    Z16, Z1, K1, Z1
+	KMOVB     16(SP), K1
+	VPADDQ    Z16, Z2, K1, Z2
+	KMOVB     24(SP), K1
+	VPADDQ    Z16, Z3, K1, Z3
+	KMOVB     32(SP), K1
+	VPADDQ    Z16, Z4, K1, Z4
+	KMOVB     40(SP), K1
+	VPADDQ    Z16, Z5, K1, Z5
+	KMOVB     48(SP), K1
+	VPADDQ    Z16, Z6, K1, Z6
+	KMOVB     56(SP), K1
+	VPADDQ    Z16, Z7, K1, Z7
+	VMOVDQU64 64(CX), Z16
+	KMOVB     1(SP), K1
+	VPADDQ    Z16, Z0, K1, Z0
+	KMOVB     9(SP), K1
+	VPADDQ    Z16, Z1, K1, Z1
+	KMOVB     17(SP), K1
+	VPADDQ    Z16, Z2, K1, Z2
+	KMOVB     25(SP), K1
+	VPADDQ    Z16, Z3, K1, Z3
+	KMOVB     33(SP), K1
+	VPADDQ    Z16, Z4, K1, Z4
+	KMOVB     41(SP), K1
+	VPADDQ    Z16, Z5, K1, Z5
+	KMOVB     49(SP), K1
+	VPADDQ    Z16, Z6, K1, Z6
+	KMOVB     57(SP), K1
+	VPADDQ    Z16, Z7, K1, Z7
+	VMOVDQU64 128(CX), Z16
+	KMOVB     2(SP), K1
+	VPADDQ    Z16, Z0, K1, Z0
+	KMOVB     10(SP), K1
+	VPADDQ    Z16, Z1, K1, Z1
+	KMOVB     18(SP), K1
+	VPADDQ    Z16, Z2, K1, Z2
+	KMOVB     26(SP), K1
+	VPADDQ    Z16, Z3, K1, Z3
+	KMOVB     34(SP), K1
+	VPADDQ    Z16, Z4, K1, Z4
+	KMOVB     42(SP), K1
+	VPADDQ    Z16, Z5, K1, Z5
+	KMOVB     50(SP), K1
+	VPADDQ    Z16, Z6, K1, Z6
+	KMOVB     58(SP), K1
+	VPADDQ    Z16, Z7, K1, Z7
+	VMOVDQU64 192(CX), Z16
+	KMOVB     3(SP), K1
+	VPADDQ    Z16, Z0, K1, Z0
+	KMOVB     11(SP), K1
+	VPADDQ    Z16, Z1, K1, Z1
+	KMOVB     19(SP), K1
+	VPADDQ    Z16, Z2, K1, Z2
+	KMOVB     27(SP), K1
+	VPADDQ    Z16, Z3, K1, Z3
+	KMOVB     35(SP), K1
+	VPADDQ    Z16, Z4, K1, Z4
+	KMOVB     43(SP), K1
+	VPADDQ    Z16, Z5, K1, Z5
+	KMOVB     51(SP), K1
+	VPADDQ    Z16, Z6, K1, Z6
+	KMOVB     59(SP), K1
+	VPADDQ    Z16, Z7, K1, Z7
+	VMOVDQU64 256(CX), Z16
+	KMOVB     4(SP), K1
+	VPADDQ    Z16, Z0, K1, Z0
+	KMOVB     12(SP), K1
+	VPADDQ    Z16, Z1, K1, Z1
+	KMOVB     20(SP), K1
+	VPADDQ    Z16, Z2, K1, Z2
+	KMOVB     28(SP), K1
+	VPADDQ    Z16, Z3, K1, Z3
+	KMOVB     36(SP), K1
+	VPADDQ    Z16, Z4, K1, Z4
+	KMOVB     44(SP), K1
+	VPADDQ    Z16, Z5, K1, Z5
+	KMOVB     52(SP), K1
+	VPADDQ    Z16, Z6, K1, Z6
+	KMOVB     60(SP), K1
+	VPADDQ    Z16, Z7, K1, Z7
+	VMOVDQU64 320(CX), Z16
+	KMOVB     5(SP), K1
+	VPADDQ    Z16, Z0, K1, Z0
+	KMOVB     13(SP), K1
+	VPADDQ    Z16, Z1, K1, Z1
+	KMOVB     21(SP), K1
+	VPADDQ    Z16, Z2, K1, Z2
+	KMOVB     29(SP), K1
+	VPADDQ    Z16, Z3, K1, Z3
+	KMOVB     37(SP), K1
+	VPADDQ    Z16, Z4, K1, Z4
+	KMOVB     45(SP), K1
+	VPADDQ    Z16, Z5, K1, Z5
+	KMOVB     53(SP), K1
+	VPADDQ    Z16, Z6, K1, Z6
+	KMOVB     61(SP), K1
+	VPADDQ    Z16, Z7, K1, Z7
+	VMOVDQU64 384(CX), Z16
+	KMOVB     6(SP), K1
+	VPADDQ    Z16, Z0, K1, Z0
+	KMOVB     14(SP), K1
+	VPADDQ    Z16, Z1, K1, Z1
+	KMOVB     22(SP), K1
+	VPADDQ    Z16, Z2, K1, Z2
+	KMOVB     30(SP), K1
+	VPADDQ    Z16, Z3, K1, Z3
+	KMOVB     38(SP), K1
+	VPADDQ    Z16, Z4, K1, Z4
+	KMOVB     46(SP), K1
+	VPADDQ    Z16, Z5, K1, Z5
+	KMOVB     54(SP), K1
+	VPADDQ    Z16, Z6, K1, Z6
+	KMOVB     62(SP), K1
+	VPADDQ    Z16, Z7, K1, Z7
+	VMOVDQU64 448(CX), Z16
+	KMOVB     7(SP), K1
+	VPADDQ    Z16, Z0, K1, Z0
+	KMOVB     15(SP), K1
+	VPADDQ    Z16, Z1, K1, Z1
+	KMOVB     23(SP), K1
+	VPADDQ    Z16, Z2, K1, Z2
+	KMOVB     31(SP), K1
+	VPADDQ    Z16, Z3, K1, Z3
+	KMOVB     39(SP), K1
+	VPADDQ    Z16, Z4, K1, Z4
+	KMOVB     47(SP), K1
+	VPADDQ    Z16, Z5, K1, Z5
+	KMOVB     55(SP), K1
+	VPADDQ    Z16, Z6, K1, Z6
+	KMOVB     63(SP), K1
+	VPADDQ    Z16, Z7, K1, Z7
+	ADDQ      $0x40, AX
+	ADDQ      $0x00000200, CX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	VMOVDQU64 Z0, (BX)
+	VMOVDQU64 Z1, 64(BX)
+	VMOVDQU64 Z2, 128(BX)
+	VMOVDQU64 Z3, 192(BX)
+	VMOVDQU64 Z4, 256(BX)
+	VMOVDQU64 Z5, 320(BX)
+	VMOVDQU64 Z6, 384(BX)
+	VMOVDQU64 Z7, 448(BX)
 	VZEROUPPER
 	RET
 

@@ -80,6 +80,18 @@ func BenchmarkGather(b *testing.B) {
 	src, dst := benchColumn[int64](256), make([]int64, benchRows)
 	idx, c8, c16 := benchColumn[int32](benchRows), benchColumn[uint8](benchRows), benchColumn[uint16](benchRows)
 	perRow(b, "rows", benchRows, func() { Gather(dst, src, idx) })
+	c4, c40 := make([]uint8, benchRows), make([]uint8, benchRows)
+	for i, c := range c8 {
+		c4[i], c40[i] = c%4, c%40
+	}
+	rates, quantities := src[:4], src[:40]
+	prices := make([]int64, 40)
+	for i := range prices {
+		prices[i] = int64(i) << 20
+	}
+	perRow(b, "codes8/4", benchRows, func() { GatherCodes8(dst, rates, c4) })
+	perRow(b, "codes8/40", benchRows, func() { GatherCodes8(dst, quantities, c40) })
+	perRow(b, "codes8/40/wide", benchRows, func() { GatherCodes8(dst, prices, c40) })
 	perRow(b, "codes8/100", benchRows, func() { GatherCodes8(dst, src, c8) })
 	perRow(b, "codes16", benchRows, func() { GatherCodes16(dst, src, c16) })
 }
@@ -117,6 +129,14 @@ func BenchmarkSum(b *testing.B) {
 
 func BenchmarkByGroup(b *testing.B) {
 	g8, g32, x, acc := benchColumn[uint8](benchRows), benchColumn[uint32](benchRows), benchColumn[int64](benchRows), make([]int64, 256)
+	g4, g8s := make([]uint8, benchRows), make([]uint8, benchRows)
+	for i, g := range g8 {
+		g4[i], g8s[i] = g%4, g%8
+	}
+	perRow(b, "sum/4", benchRows, func() { SumByGroup64(acc[:4], g4, x) })
+	perRow(b, "sum/8", benchRows, func() { SumByGroup64(acc[:8], g8s, x) })
+	perRow(b, "count/4", benchRows, func() { CountByGroup(acc[:4], g4) })
+	perRow(b, "count/8", benchRows, func() { CountByGroup(acc[:8], g8s) })
 	perRow(b, "sum/uint8", benchRows, func() { SumByGroup64(acc, g8, x) })
 	perRow(b, "sum/uint32", benchRows, func() { SumByGroup64(acc, g32, x) })
 	perRow(b, "count/uint8", benchRows, func() { CountByGroup(acc, g8) })

@@ -347,8 +347,13 @@ func TestGather(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		for range rounds {
 			n, size := r.IntN(maxRows), 1+r.IntN([]int{16, 64, 256}[r.IntN(3)])
+			if r.IntN(2) == 0 {
+				n = maxRows + r.IntN(maxRows) // enough for dictionaries to be brought into registers
+			}
 			src := srcs.last(size)
-			fill(r, src)
+			for i, shift := range slices.Repeat([]int{r.IntN(64)}, size) {
+				src[i] = int64(r.Uint64()) >> shift
+			}
 			dst, idx, c8, c16, c32 := dsts.last(n), i32s.last(n), c8s.last(n), c16s.last(n), c32s.last(n)
 			for i := range n {
 				c := r.IntN(size)
@@ -363,6 +368,16 @@ func TestGather(t *testing.T) {
 			wantRows(t, "GatherCodes16", dst, want)
 			GatherCodes32(dst, src, c32)
 			wantRows(t, "GatherCodes32", dst, want)
+			floats, fdict := make([]float64, n), make([]float64, size)
+			fill(r, fdict)
+			GatherCodes8(floats, fdict, c8)
+			wantRows(t, "GatherCodes8 of floats", floats, func(i int) float64 { return fdict[idx[i]] })
+			texts, words := make([]string, n), []string{"a", "b", "c"}
+			for i := range c8 {
+				c8[i] %= 3
+			}
+			GatherCodes8(texts, words, c8)
+			wantRows(t, "GatherCodes8 of strings", texts, func(i int) string { return words[c8[i]] })
 		}
 	})
 }
@@ -618,10 +633,55 @@ func TestByGroup(t *testing.T) {
 	})
 }
 
+func TestCodesOutside(t *testing.T) {
+	rows, codes := make([]int64, maxRows), make([]uint8, maxRows)
+	codes[7] = 5
+	levels(t, func(t *testing.T) {
+		for _, tc := range []struct {
+			name string
+			f    func()
+		}{
+			{"GatherCodes8", func() { GatherCodes8(rows, make([]int64, 5), codes) }},
+			{"SumByGroup64", func() { SumByGroup64(make([]int64, 5), codes, rows) }},
+			{"CountByGroup", func() { CountByGroup(make([]int64, 5), codes) }},
+		} {
+			t.Run(tc.name, func(t *testing.T) {
+				defer func() {
+					if recover() == nil {
+						t.Error("did not panic")
+					}
+				}()
+				tc.f()
+			})
+		}
+	})
+}
+
+func TestNoAllocation(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		n := testing.AllocsPerRun(10, func() {
+			var dst [maxRows]int64
+			var codes [maxRows]uint8
+			var dict [20]int64
+			var bm [(maxRows + 63) / 64]uint64
+			GatherCodes8(dst[:], dict[:], codes[:])
+			Compare(Lt, bm[:], dst[:], 3)
+			CountByGroup(dict[:3], codes[:])
+			SumByGroup64(dict[:3], codes[:], dst[:])
+			MulChecked(dst[:], dst[:], dst[:])
+			MulConstChecked(dst[:], dst[:], 3)
+			SumInt64Masked(dst[:], bm[:])
+		})
+		if n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}
+
 func testByGroup[G uint8 | uint32](t *testing.T) {
 	r, gs, as := random(t), newInputs[G](t), newInputs[int64](t)
 	for range rounds {
-		n, groups := r.IntN(maxRows), 1+r.IntN(200)
+		n, groups := r.IntN(maxRows), 1+r.IntN([]int{4, 8, 200}[r.IntN(3)])
 		g, a, f := gs.last(n), as.last(n), make([]float64, n)
 		fill(r, a)
 		sums, counts, floats := make([]int64, groups), make([]int64, groups), make([]float64, groups)

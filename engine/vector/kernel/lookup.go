@@ -17,7 +17,9 @@ func Lookup16(dst []uint64, codes []uint16, table []uint64) {
 
 // Lookup32 is Lookup8 for larger dictionaries. Codes beyond the table give 0.
 func Lookup32(dst []uint64, codes []uint32, table []uint64) {
-	lookup(dst[:Words(len(codes))], codes, table)
+	dst = dst[:Words(len(codes))]
+	n := lookup32SIMD(dst, codes, table)
+	lookup(dst[n/64:], codes[n:], table)
 }
 
 func lookup[C uint8 | uint16 | uint32](dst []uint64, codes []C, table []uint64) {

@@ -31,8 +31,17 @@ func lookup16SIMD(dst []uint64, codes []uint16, table []uint64) int {
 		copy(t[:], table)
 		lookup16LargeAVX512(d, c, words, &t)
 	default:
+		lookupUint16AVX512(d, c, words, unsafe.SliceData(table), min(len(table), 1024))
+	}
+	return words * 64
+}
+
+func lookup32SIMD(dst []uint64, codes []uint32, table []uint64) int {
+	if level != avx512 || len(table) >= 1<<26 {
 		return 0
 	}
+	words := len(codes) / 64
+	lookupUint32AVX512(unsafe.SliceData(dst), unsafe.SliceData(codes), words, unsafe.SliceData(table), len(table))
 	return words * 64
 }
 

@@ -44,6 +44,3 @@ func best() simd {
 	}
 	return avx512
 }
-
-// gatherCodes8SIMD
-func gatherCodes8SIMD[T any]([]T, []T, []uint8) int { return 0 }

@@ -207,7 +207,9 @@ func (f *floatRange) result() (lo, hi float64) {
 // SumByGroup64 adds vals[i] to acc[groups[i]], modulo 2^64; vals has len(groups) rows. A group outside acc panics.
 func SumByGroup64[G ~uint8 | ~uint16 | ~uint32](acc []int64, groups []G, vals []int64) {
 	vals = vals[:len(groups)]
-	for i, g := range groups {
+	n := sumByGroupSIMD(acc, groups, vals)
+	vals = vals[n:]
+	for i, g := range groups[n:] {
 		acc[g] += vals[i]
 	}
 }
@@ -222,7 +224,8 @@ func SumFloat64ByGroup[G ~uint8 | ~uint16 | ~uint32](acc []float64, groups []G, 
 
 // CountByGroup adds 1 to acc[groups[i]] for each i. A group outside acc panics.
 func CountByGroup[G ~uint8 | ~uint16 | ~uint32](acc []int64, groups []G) {
-	for _, g := range groups {
+	n := countByGroupSIMD(acc, groups)
+	for _, g := range groups[n:] {
 		acc[g]++
 	}
 }
