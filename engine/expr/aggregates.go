@@ -111,6 +111,9 @@ func NewAggregate(name string, args []Expr, pos sqlerr.Pos) (Aggregate, error) {
 	return Aggregate{At: At{pos}, Func: sig.Func, Args: coerced, Typ: sig.Result}, nil
 }
 
+// StateSpec is the version of the layout of partial states that StateTypes gives.
+const StateSpec = 1
+
 // StateTypes is the types of the columns that hold a partial state of a, in order. The layout is wire format:
 // changing it is a protocol bump.
 //

@@ -177,7 +177,9 @@ func (w *Worker) newTask(a *attempt, req *workerv1.SetPlanRequest) (*task, error
 		worker: w, attempt: a, key: taskKey{req.GetKey().GetStage(), req.GetKey().GetTask()}, content: sha256.Sum256(content),
 		root: root, out: out, inputs: inputs, token: bytes.Clone(req.GetToken()), operators: req.GetOptions().GetOperatorMetrics(),
 	}
-	t.prepare(threads, int(batch))
+	if err := t.prepare(threads, int(batch)); err != nil {
+		return nil, err
+	}
 	return t, nil
 }
 

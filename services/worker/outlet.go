@@ -9,6 +9,7 @@ import (
 	"github.com/fletchdb/fletch/engine/arrowio"
 	"github.com/fletchdb/fletch/engine/budget"
 	"github.com/fletchdb/fletch/engine/exec"
+	"github.com/fletchdb/fletch/engine/hash"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/vector"
 )
@@ -181,36 +182,74 @@ func (t *task) release(size int64) {
 	}
 }
 
-// dealing is one goroutine's part of a deal.
+// Batches that are given to readers have about this many rows or bytes: large enough to be cheap to send, small enough for caches.
+const (
+	dealRows  = 32 << 10
+	dealBytes = 1 << 20
+)
+
+// dealing is one goroutine's part of a deal: rows that wait, per partition, until they make a batch.
 type dealing struct {
-	deal    *deal
-	parts   *exec.Partitioner
-	turn    int
-	records *arrowio.Builder
+	deal  *deal
+	parts []*arrowio.Builder
+	split *hash.Splitter // nil: one partition
+	turn  int
 }
 
 func (d *deal) NewLocal() (exec.Local, error) {
 	t := d.task
-	partitions := t.out.Partitions
-	if t.out.Kind != physical.Hash {
-		partitions = 1 // then it only joins small batches into large ones
+	l := &dealing{deal: d}
+	n := 1
+	if t.out.Kind == physical.Hash {
+		n = t.out.Partitions
 	}
-	return &dealing{deal: d, records: arrowio.NewBuilder(t.schema), parts: exec.NewPartitioner(t.root.Schema(), t.out.Keys, partitions)}, nil
+	if n > 1 {
+		l.split = hash.NewSplitter(t.out.Keys, n)
+	}
+	for range n {
+		b, err := arrowio.NewBuilder(t.root.Schema(), t.form())
+		if err != nil {
+			return nil, err
+		}
+		l.parts = append(l.parts, b)
+	}
+	return l, nil
 }
 
 func (l *dealing) Push(ctx context.Context, b *vector.Batch) error {
-	return l.parts.Push(b, func(partition int, b *vector.Batch) error { return l.emit(ctx, partition, b) })
+	if l.split == nil {
+		return l.add(ctx, 0, b)
+	}
+	live := *b
+	for p, sel := range l.split.Split(b) {
+		if len(sel) == 0 {
+			continue
+		}
+		live.Sel = sel
+		if err := l.add(ctx, p, &live); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// emit gives the live rows of b to every consumer of a partition.
-func (l *dealing) emit(ctx context.Context, partition int, b *vector.Batch) error {
-	if b.Rows() == 0 {
-		return nil
-	}
-	rec, err := l.records.Record(b)
-	if err != nil {
+func (l *dealing) add(ctx context.Context, partition int, b *vector.Batch) error {
+	part := l.parts[partition]
+	if err := part.Append(b); err != nil {
 		return err
 	}
+	if part.Rows() < dealRows && part.Bytes() < dealBytes {
+		return nil
+	}
+	return l.emit(ctx, partition)
+}
+
+// emit gives the rows that wait for a partition to every consumer of it.
+func (l *dealing) emit(ctx context.Context, partition int) error {
+	if l.parts[partition].Rows() == 0 {
+		return nil
+	}
+	rec := l.parts[partition].Finish()
 	defer rec.Release()
 	t := l.deal.task
 	if t.out.Kind == physical.Robin {
@@ -229,7 +268,12 @@ func (l *dealing) emit(ctx context.Context, partition int, b *vector.Batch) erro
 
 func (d *deal) Combine(ctx context.Context, local exec.Local) error {
 	l := local.(*dealing)
-	return l.parts.Flush(func(partition int, b *vector.Batch) error { return l.emit(ctx, partition, b) })
+	for p := range l.parts {
+		if err := l.emit(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *deal) Finalize(context.Context) error { return nil }

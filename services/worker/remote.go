@@ -45,7 +45,7 @@ func (s *remoteSource) Streams() ([]exec.Reader, error) {
 	out := make([]exec.Reader, len(s.producers))
 	for i, p := range s.producers {
 		in := s.open(p)
-		out[i] = &remoteReader{source: s, next: in.next, close: in.close, vectors: arrowio.NewReader(s.remote.Fields)}
+		out[i] = &remoteReader{source: s, next: in.next, close: in.close}
 	}
 	return out, nil
 }
@@ -62,7 +62,7 @@ func (s *remoteSource) NewReader() (exec.Reader, error) {
 			close(s.batches)
 		}()
 	})
-	return &remoteReader{source: s, next: s.any, close: func() {}, vectors: arrowio.NewReader(s.remote.Fields)}, nil
+	return &remoteReader{source: s, next: s.any, close: func() {}}, nil
 }
 
 // pump reads one producer into the channel. The first error ends all.
@@ -190,27 +190,46 @@ type remoteReader struct {
 	next    func(context.Context) (arrow.RecordBatch, error)
 	close   func()
 	vectors *arrowio.Reader
-	current arrow.RecordBatch
+	current arrow.RecordBatch // what came, up to row at given
+	at      int64
+	slice   arrow.RecordBatch // the part of current that was given last
 }
 
 func (r *remoteReader) Next(ctx context.Context) (*vector.Batch, error) {
-	for {
-		if b, err := r.vectors.Next(); b != nil || err != nil {
-			return b, err
-		}
+	r.releaseSlice()
+	for r.current == nil || r.at >= r.current.NumRows() {
 		r.release()
 		rec, err := r.next(ctx)
 		if rec == nil || err != nil {
 			return nil, err
 		}
-		r.current = rec
-		if err := r.vectors.Reset(rec, r.source.task.env.BatchRows); err != nil {
-			return nil, err
+		r.current, r.at = rec, 0
+		if r.vectors == nil {
+			if r.vectors, err = arrowio.NewReader(r.source.remote.Fields, rec.Schema()); err != nil {
+				return nil, err
+			}
 		}
+	}
+	to := min(r.current.NumRows(), r.at+r.source.task.batchRows())
+	r.slice = r.current.NewSlice(r.at, to)
+	r.at = to
+	b, err := r.vectors.Batch(r.slice)
+	if err != nil {
+		return nil, err
+	}
+	r.source.metrics.Rows.Add(int64(b.Rows()))
+	return b, nil
+}
+
+func (r *remoteReader) releaseSlice() {
+	if r.slice != nil {
+		r.slice.Release()
+		r.slice = nil
 	}
 }
 
 func (r *remoteReader) release() {
+	r.releaseSlice()
 	if r.current != nil {
 		r.current.Release()
 		r.current = nil

@@ -15,6 +15,7 @@ import (
 	"github.com/fletchdb/fletch/engine/exec"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/vector"
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 )
@@ -46,9 +47,12 @@ type task struct {
 // errUnread ends a task whose output nobody reads any more.
 var errUnread = errors.New("nobody reads the task's output any more")
 
-func (t *task) prepare(threads, batchRows int) {
+// prepare makes what a run needs. It fails for a plan whose rows cannot travel.
+func (t *task) prepare(threads, batchRows int) (err error) {
+	if t.schema, err = arrowio.SchemaOf(t.root.Schema(), t.form()); err != nil {
+		return err
+	}
 	t.ctx, t.cancel = context.WithCancelCause(t.attempt.ctx)
-	t.schema = arrowio.Schema(t.root.Schema())
 	t.env = &exec.Env{Threads: threads, BatchRows: batchRows, Filters: &exec.RuntimeFilters{}, Metrics: &exec.Metrics{}}
 	t.env.OpenScan = func(ctx context.Context, scan *physical.Scan) (exec.Source, error) {
 		return t.worker.files.scan(ctx, scan, t.env)
@@ -64,6 +68,22 @@ func (t *task) prepare(threads, batchRows int) {
 		}
 	}
 	t.open = len(t.outlets)
+	return nil
+}
+
+// form is how decimals travel: as clients want them from the stage that gives the result, else as workers do.
+func (t *task) form() arrowio.Form {
+	if t.key.stage == 0 {
+		return arrowio.Wide
+	}
+	return arrowio.Narrow
+}
+
+func (t *task) batchRows() int64 {
+	if t.env.BatchRows > 0 {
+		return int64(t.env.BatchRows)
+	}
+	return vector.DefaultBatch
 }
 
 // claim gives the outlet of a partition to one consumer, once, and starts the task if it is the first to ask.
@@ -123,7 +143,9 @@ func (t *task) run() {
 	}}})
 }
 
-func (t *task) ref() *workerv1.TaskRef { return &workerv1.TaskRef{Stage: t.key.stage, Task: t.key.task} }
+func (t *task) ref() *workerv1.TaskRef {
+	return &workerv1.TaskRef{Stage: t.key.stage, Task: t.key.task}
+}
 
 // abandon gives up what the outlets hold; the attempt's context has ended.
 func (t *task) abandon() {
