@@ -42,7 +42,7 @@ func Pack(ctx context.Context, proxy, root, dir string, v module.Version) error 
 	}
 	info := fmt.Sprintf(`{"Version":%q,"Time":%q}`, v.Version, time.Unix(0, 0).UTC().Format(time.RFC3339))
 	for name, content := range map[string][]byte{
-		"list":               []byte(v.Version + "\n"),
+		"list":              []byte(v.Version + "\n"),
 		v.Version + ".info": []byte(info),
 		v.Version + ".mod":  gomod,
 		v.Version + ".zip":  packed.Bytes(),

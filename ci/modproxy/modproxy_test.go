@@ -79,7 +79,7 @@ func TestEmbed(t *testing.T) {
 		program, needs, want string
 	}{
 		{"engine", "github.com/fletchdb/fletch/engine", "42\n"},
-		{"worker", "github.com/fletchdb/fletch/services", "2.4.1\n"},
+		{"worker", "github.com/fletchdb/fletch/services", "2.4.1 <nil> <nil>\n"},
 	} {
 		t.Run(tc.program, func(t *testing.T) {
 			s := newStranger(t)
