@@ -39,7 +39,7 @@ func (p *parser) createTable(start int32, c *ast.CreateTable) ast.Statement {
 		c.Columns, c.Constraints = p.tableElements()
 	}
 	if p.tok.kw == kwWith {
-		p.unsupported(p.tok, "WITH for a table's storage", "leave it away")
+		p.unsupported(p.tok, "WITH for a table's storage", "leave it out")
 	}
 	if p.acceptWord(kwAs) {
 		c.Query = p.query()
@@ -113,7 +113,7 @@ func (p *parser) tableElements() (columns []*ast.ColumnDef, constraints []*ast.T
 		default:
 			columns = append(columns, p.columnDef())
 		}
-		if !p.accept(',') {
+		if !p.accept(',') || p.tok.kind == ')' { // a comma too many is forgiven, as in DuckDB
 			break
 		}
 	}
@@ -143,7 +143,7 @@ func (p *parser) tableConstraint() *ast.TableConstraint {
 		c.Check = p.expr()
 		p.expect(')')
 	case t.kw == kwForeign:
-		p.unsupported(t, "FOREIGN KEY", "leave it away")
+		p.unsupported(t, "FOREIGN KEY", "leave it out")
 	default:
 		p.unexpected("PRIMARY KEY, UNIQUE or CHECK")
 	}
@@ -179,7 +179,7 @@ func (p *parser) columnDef() *ast.ColumnDef {
 		case p.acceptWord(kwConstraint):
 			p.identifier("a name for the constraint")
 		case t.kw == kwReferences:
-			p.unsupported(t, "REFERENCES", "leave it away")
+			p.unsupported(t, "REFERENCES", "leave it out")
 		default:
 			c.Span = p.span(start)
 			return c

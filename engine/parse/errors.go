@@ -33,7 +33,7 @@ func (p *parser) unexpected(expected string) {
 	} else if near := p.misspelt(p.tok); near != "" {
 		expected, hint = near, "did you mean "+near+"?"
 	} else if p.trace {
-		hint = p.hint()
+		hint = p.hint(expected)
 	}
 	message := "unexpected " + p.describe(at)
 	if expected != "" {
@@ -47,24 +47,33 @@ func (p *parser) unsupported(t token, what, hint string) {
 	p.fail(&sqlerr.Error{Code: sqlerr.Unsupported, Pos: t.pos(), Message: what + " is not supported", Hint: hint})
 }
 
-// hint is for an unexpected token that is no misspelt keyword.
-func (p *parser) hint() string {
+// hint is for an unexpected token that is no misspelt keyword, where expected was.
+func (p *parser) hint(expected string) string {
+	t := p.tok
+	missing := strings.HasPrefix(expected, "a") // an expression, a table, …
 	switch {
-	case p.tok.kind == tokQuoted && p.prev.kind != tokQuoted:
-		return "double quotes are for names; use single quotes for strings"
-	case p.tok.kw.class() == reserved && (p.prev.kind == ',' || p.prev.kind == '(' || p.prev.kind == '.') && !p.prev.isString():
-		if p.prev.kind == ',' {
-			return "is there a comma too many before it? A column of that name must be quoted: \"" + p.tok.kw.lower() + "\""
-		}
-		return "a name that is a keyword must be quoted: \"" + p.tok.kw.lower() + "\""
-	case p.bare.end == p.prev.end && p.bare.end > 0 && (p.tok.kind == tokIdent && p.tok.kw.class() != reserved || p.tok.kind == tokInteger || p.tok.isString()) && slices.Contains(p.want, ","):
-		return "is a comma missing before it?"
-	case p.tok.kind == tokEnd && slices.Contains(p.want, ")"):
+	case missing && startsClause(t.kw) && p.prev.kind == ',':
+		return "is there a comma too many before it?"
+	case missing && t.kw.class() == reserved && !startsClause(t.kw) && p.prev.kw != kwCase:
+		return `a name that is a keyword must be quoted: "` + t.kw.lower() + `"`
+	case expected == ")", t.kind == tokEnd && slices.Contains(p.want, ")"):
 		return "a parenthesis is not closed"
-	case p.tok.kind == ')':
-		return "is there a parenthesis too many, or an item missing before it?"
+	case expected == "" && t.kind == ')':
+		return "is there a parenthesis too many?"
+	case expected == "" && p.bare.end == p.prev.end && slices.Contains(p.want, ",") && (canName(t) || t.kind == tokInteger || t.isString()):
+		return "is a comma missing before it?"
 	}
 	return ""
+}
+
+// startsClause tells whether k begins a part of a statement, so that it is hardly meant as a name.
+func startsClause(k keyword) bool {
+	switch k {
+	case kwSelect, kwFrom, kwWhere, kwGroup, kwHaving, kwOrder, kwLimit, kwOffset, kwFetch, kwUnion, kwIntersect, kwExcept, kwWindow, kwQualify,
+		kwOn, kwUsing, kwAs, kwAnd, kwOr, kwThen, kwElse, kwWhen, kwWith, kwInto:
+		return true
+	}
+	return false
 }
 
 // misspelt is the keyword that was wanted where the parser stands and that t nearly is, "" if there is none.
@@ -82,7 +91,7 @@ func (p *parser) misspelt(t token) string {
 		if len(w) >= 6 {
 			allowed = 2
 		}
-		if len(w) < 2 || w[0] < 'A' || w[0] > 'Z' {
+		if w[0] < 'A' || w[0] > 'Z' || len(w) < 4 && len(w) != len(word) {
 			continue
 		}
 		if d := distance(word, w); d > 0 && d <= allowed && d < least {

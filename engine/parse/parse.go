@@ -262,5 +262,5 @@ func (p *parser) chain() {
 
 func (p *parser) tooDeep() {
 	p.fail(sqlerr.Newf(sqlerr.StatementTooLarge, p.tok.pos(), "the statement nests more than %d levels deep here", ast.MaxDepth).
-		WithHint("write long sums and concatenations with a list or a table, and long alternatives with IN"))
+		WithHint("split it with WITH, and write long lists of values with IN or VALUES"))
 }

@@ -211,7 +211,7 @@ func (p *parser) queryEnd(q *ast.Query) {
 			limited = true
 			p.fetch(q)
 		case p.tok.kw == kwFor:
-			p.unsupported(p.tok, "locking of rows", "leave FOR UPDATE away: queries read a snapshot")
+			p.unsupported(p.tok, "locking of rows", "leave FOR … out: nothing locks rows")
 		default:
 			return
 		}

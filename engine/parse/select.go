@@ -66,7 +66,7 @@ func (p *parser) selectList(s *ast.Select) {
 	}
 	for {
 		s.Items = append(s.Items, p.selectItem())
-		if !p.accept(',') {
+		if !p.accept(',') || p.tok.kw == kwFrom { // a comma too many is forgiven, as in DuckDB
 			return
 		}
 	}

@@ -211,7 +211,7 @@ func (p *parser) insert(start int32) ast.Statement {
 	p.expectWord(kwInto)
 	i := &ast.Insert{Table: p.objectName("a table")}
 	if p.tok.kw == kwAs {
-		p.unsupported(p.tok, "an alias for the table of INSERT", "leave it away")
+		p.unsupported(p.tok, "an alias for the table of INSERT", "leave it out")
 	}
 	if next := p.peek(1); p.tok.kind == '(' && canName(next) && (next.kw != kwValues || p.peek(2).kind != '(') {
 		i.Columns = p.identifiers("a column")
