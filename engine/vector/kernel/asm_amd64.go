@@ -457,15 +457,25 @@ func minMaxInt64MaskedAVX512(a *int64, bm *uint64, words int, lo *[8]int64, hi *
 //go:noescape
 func minMaxFloat64MaskedAVX512(a *float64, bm *uint64, words int, lo *[8]float64, hi *[8]float64) (nans uint64)
 
-// sumBy4GroupsAVX512 stores per group and lane the sum of words words of rows; rows of groups from 4 are left out.
+// sumBy4GroupsUint8AVX512 stores per group and lane the sum of words words of rows; groups are below 4.
 //
 //go:noescape
-func sumBy4GroupsAVX512(groups *uint8, vals *int64, words int, lanes *[4][8]int64)
+func sumBy4GroupsUint8AVX512(groups *uint8, vals *int64, words int, lanes *[4][8]int64)
 
-// sumBy8GroupsAVX512 stores per group and lane the sum of words words of rows; rows of groups from 8 are left out.
+// sumBy8GroupsUint8AVX512 stores per group and lane the sum of words words of rows; groups are below 8.
 //
 //go:noescape
-func sumBy8GroupsAVX512(groups *uint8, vals *int64, words int, lanes *[8][8]int64)
+func sumBy8GroupsUint8AVX512(groups *uint8, vals *int64, words int, lanes *[8][8]int64)
+
+// sumBy4GroupsUint32AVX512 stores per group and lane the sum of words words of rows; groups are below 4.
+//
+//go:noescape
+func sumBy4GroupsUint32AVX512(groups *uint32, vals *int64, words int, lanes *[4][8]int64)
+
+// sumBy8GroupsUint32AVX512 stores per group and lane the sum of words words of rows; groups are below 8.
+//
+//go:noescape
+func sumBy8GroupsUint32AVX512(groups *uint32, vals *int64, words int, lanes *[8][8]int64)
 
 // hashAVX2 stores the hash of a for blocks blocks of 16 rows.
 //

@@ -129,10 +129,12 @@ func BenchmarkSum(b *testing.B) {
 
 func BenchmarkByGroup(b *testing.B) {
 	g8, g32, x, acc := benchColumn[uint8](benchRows), benchColumn[uint32](benchRows), benchColumn[int64](benchRows), make([]int64, 256)
-	g4, g8s := make([]uint8, benchRows), make([]uint8, benchRows)
+	g4, g8s, g4s := make([]uint8, benchRows), make([]uint8, benchRows), make([]uint32, benchRows)
 	for i, g := range g8 {
-		g4[i], g8s[i] = g%4, g%8
+		g4[i], g8s[i], g4s[i] = g%4, g%8, uint32(g%4)
 	}
+	perRow(b, "sum/4/uint32", benchRows, func() { SumByGroup64(acc[:4], g4s, x) })
+	perRow(b, "count/4/uint32", benchRows, func() { CountByGroup(acc[:4], g4s) })
 	perRow(b, "sum/4", benchRows, func() { SumByGroup64(acc[:4], g4, x) })
 	perRow(b, "sum/8", benchRows, func() { SumByGroup64(acc[:8], g8s, x) })
 	perRow(b, "count/4", benchRows, func() { CountByGroup(acc[:4], g4) })

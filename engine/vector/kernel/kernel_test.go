@@ -362,10 +362,13 @@ func TestGather(t *testing.T) {
 			want := func(i int) int64 { return src[idx[i]] }
 			Gather(dst, src, idx)
 			wantRows(t, "Gather", dst, want)
+			clear(dst)
 			GatherCodes8(dst, src, c8)
 			wantRows(t, "GatherCodes8", dst, want)
+			clear(dst)
 			GatherCodes16(dst, src, c16)
 			wantRows(t, "GatherCodes16", dst, want)
+			clear(dst)
 			GatherCodes32(dst, src, c32)
 			wantRows(t, "GatherCodes32", dst, want)
 			floats, fdict := make([]float64, n), make([]float64, size)
