@@ -1,0 +1,948 @@
+package exec
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fletchdb/fletch/engine/eval"
+	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/sqltype"
+	"github.com/fletchdb/fletch/engine/vector"
+	"github.com/fletchdb/fletch/engine/vector/int128"
+	"github.com/fletchdb/fletch/engine/vector/kernel"
+)
+
+// An aggregate is the sink of an aggregation and then the source of its groups. Every goroutine groups what it gets in a
+// table of its own; Finalize merges the tables, by partitions of the keys' hash where there are many.
+type aggregate struct {
+	node   *physical.Aggregate
+	env    *Env
+	acct   *account
+	groups []formula
+	types  []sqltype.Type // of the groups
+	args   []formula
+	states []stateSpec // what is kept per group: equal states of several aggregates once
+	outs   []aggOut    // per aggregate
+
+	mu     sync.Mutex
+	tables []*aggTable // combined, then merged
+}
+
+// A stateSpec is one accumulator.
+type stateSpec struct {
+	args     []int // of aggregate.args
+	filter   expr.Expr
+	merging  bool // the arguments are states
+	distinct bool
+	argTypes []sqltype.Type
+	kind     stateKind
+	typ      sqltype.Type // of the value kept
+	keep     extreme
+	width    int64 // bytes per group
+	columns  int   // of the state
+}
+
+type stateKind uint8
+
+const (
+	countState stateKind = iota
+	exactSumState
+	floatSumState
+	extremeState
+	varianceState
+)
+
+// An aggOut is where an aggregate's result comes from: positions of states.
+type aggOut struct {
+	states []int
+}
+
+func newAggregate(n *physical.Aggregate, r *runner) (*aggregate, error) {
+	a := &aggregate{node: n, env: r.env, acct: r.account("Aggregate", n)}
+	var err error
+	if a.groups, err = compileFormulas(n.Groups); err != nil {
+		return nil, err
+	}
+	for _, g := range n.Groups {
+		if vector.PhysOf(g.Type()) == vector.PhysNone {
+			return nil, sqlerr.Newf(sqlerr.Unsupported, g.Pos(), "grouping by %v is not supported", g.Type())
+		}
+		a.types = append(a.types, g.Type())
+	}
+	var argExprs []expr.Expr
+	for i := range n.Aggs {
+		agg := &n.Aggs[i]
+		out, err := a.plan(agg, &argExprs)
+		if err != nil {
+			return nil, err
+		}
+		a.outs = append(a.outs, out)
+	}
+	if a.args, err = compileFormulas(argExprs); err != nil {
+		return nil, err
+	}
+	for _, s := range a.states {
+		if s.filter != nil {
+			if _, err := eval.NewFilter(s.filter, r.env.BatchRows); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return a, nil
+}
+
+// plan finds or adds the states of one aggregate.
+func (a *aggregate) plan(agg *expr.Aggregate, argExprs *[]expr.Expr) (aggOut, error) {
+	final := a.node.Mode == physical.Final
+	if agg.Distinct && a.node.Mode == physical.Partial {
+		return aggOut{}, sqlerr.Newf(sqlerr.InvalidPlan, agg.P, "%s(DISTINCT …) has no partial state", agg.Func)
+	}
+	arg := func(k int) (int, error) {
+		if k >= len(agg.Args) {
+			return 0, sqlerr.Newf(sqlerr.InvalidPlan, agg.P, "%s has %d arguments, fewer than it needs", agg.Func, len(agg.Args))
+		}
+		for i, e := range *argExprs {
+			x, ok1 := e.(*expr.Input)
+			y, ok2 := agg.Args[k].(*expr.Input)
+			if e == agg.Args[k] || ok1 && ok2 && x.Index == y.Index {
+				return i, nil
+			}
+		}
+		*argExprs = append(*argExprs, agg.Args[k])
+		return len(*argExprs) - 1, nil
+	}
+	state := func(s stateSpec, from, n int) (int, error) {
+		s.merging = final
+		if !final {
+			s.filter = agg.Filter
+			s.distinct = agg.Distinct && s.keep == anyOne // least and greatest need no set
+		}
+		for k := from; k < from+n; k++ {
+			i, err := arg(k)
+			if err != nil {
+				return 0, err
+			}
+			s.args = append(s.args, i)
+			s.argTypes = append(s.argTypes, agg.Args[k].Type())
+		}
+		for i, t := range a.states {
+			if t.kind == s.kind && t.filter == s.filter && t.distinct == s.distinct && t.keep == s.keep && equalInts(t.args, s.args) {
+				return i, nil
+			}
+		}
+		a.states = append(a.states, s)
+		return len(a.states) - 1, nil
+	}
+	var specs []stateSpec
+	nargs := 1
+	switch agg.Func {
+	case "count_star":
+		specs = []stateSpec{{kind: countState, keep: anyOne, width: 8, columns: 1}}
+		if !final {
+			nargs = 0
+		}
+	case "count":
+		specs = []stateSpec{{kind: countState, keep: anyOne, width: 8, columns: 1}}
+	case "sum", "avg":
+		if len(agg.Args) == 0 {
+			return aggOut{}, sqlerr.Newf(sqlerr.InvalidPlan, agg.P, "%s needs an argument", agg.Func)
+		}
+		sum := stateSpec{kind: exactSumState, keep: anyOne, width: 24, columns: 1}
+		switch t := agg.Args[0].Type(); {
+		case t.IsFloat():
+			sum.kind, sum.width = floatSumState, 8
+		case t.IsInteger() || t.Kind == sqltype.Decimal || t.Kind == sqltype.Null:
+		default:
+			return aggOut{}, sqlerr.Newf(sqlerr.Unsupported, agg.P, "%s of %v is not supported", agg.Func, t)
+		}
+		sum.typ = agg.Typ
+		if agg.Func == "avg" {
+			sum.typ = expr.SumType(agg.Args[0].Type())
+		}
+		specs = []stateSpec{sum}
+		if agg.Func == "avg" {
+			specs = append(specs, stateSpec{kind: countState, keep: anyOne, width: 8, columns: 1})
+		}
+	case "min", "bool_and":
+		specs = []stateSpec{{kind: extremeState, keep: least, typ: agg.Typ, width: 16, columns: 1}}
+	case "max", "bool_or":
+		specs = []stateSpec{{kind: extremeState, keep: greatest, typ: agg.Typ, width: 16, columns: 1}}
+	case "any_value":
+		specs = []stateSpec{{kind: extremeState, keep: anyOne, typ: agg.Typ, width: 16, columns: 1}}
+	case "stddev_samp", "stddev_pop", "var_samp", "var_pop":
+		specs = []stateSpec{{kind: varianceState, keep: anyOne, width: 24, columns: 3}}
+		if final {
+			nargs = 3
+		}
+	default:
+		return aggOut{}, sqlerr.Newf(sqlerr.InvalidPlan, agg.P, "no aggregate function %q in this build", agg.Func)
+	}
+	var out aggOut
+	for k, s := range specs {
+		if s.kind == extremeState && vector.PhysOf(s.typ) == vector.PhysNone {
+			return aggOut{}, sqlerr.Newf(sqlerr.Unsupported, agg.P, "%s of %v is not supported", agg.Func, s.typ)
+		}
+		from := 0
+		if final {
+			from = k
+		}
+		i, err := state(s, from, nargs)
+		if err != nil {
+			return aggOut{}, err
+		}
+		out.states = append(out.states, i)
+	}
+	return out, nil
+}
+
+func equalInts(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *stateSpec) accumulator() accumulator {
+	switch s.kind {
+	case exactSumState:
+		return &exactSums{typ: s.typ}
+	case floatSumState:
+		return &floatSums{}
+	case varianceState:
+		return &variances{}
+	case extremeState:
+		switch p := vector.PhysOf(s.typ); {
+		case p == vector.PhysString:
+			return &stringExtremes{typ: s.typ, keep: s.keep}
+		case widthOf(p) == 16:
+			return &wideExtremes{typ: s.typ, keep: s.keep}
+		}
+		return &narrowExtremes{typ: s.typ, keep: s.keep}
+	}
+	return &counts{}
+}
+
+// An aggTable is groups and their states.
+type aggTable struct {
+	agg    *aggregate
+	keys   grouper // nil: one group
+	accs   []accumulator
+	sets   []*distinctSet // per state, nil where it is not distinct
+	sized  int            // groups that accs have room for
+	held   int64
+	groups []uint32 // by row of the batch at hand
+}
+
+func (a *aggregate) newTable() *aggTable {
+	t := &aggTable{agg: a, accs: make([]accumulator, len(a.states)), sets: make([]*distinctSet, len(a.states))}
+	if len(a.types) > 0 {
+		t.keys = &codedGroups{grouper: newGrouper(a.types, a.acct), acct: a.acct}
+	}
+	for i := range a.states {
+		s := &a.states[i]
+		t.accs[i] = s.accumulator()
+		if s.distinct {
+			t.sets[i] = newDistinctSet(s.argTypes, a.acct)
+		}
+	}
+	return t
+}
+
+func (t *aggTable) len() int {
+	if t.keys == nil {
+		return 1
+	}
+	return t.keys.len()
+}
+
+// assign finds the group of each row, and makes room for new groups.
+func (t *aggTable) assign(keys []*vector.Vector, length int, sel []int32, n int) error {
+	if cap(t.groups) < length {
+		t.groups = make([]uint32, length)
+	}
+	t.groups = t.groups[:length]
+	if t.keys != nil {
+		if err := t.keys.assign(keys, sel, n, t.groups); err != nil {
+			return err
+		}
+	}
+	return t.size(t.len())
+}
+
+// size makes room for n groups: twice as many as before, or more, so that it is rarely needed.
+func (t *aggTable) size(n int) error {
+	if n > t.sized {
+		want := max(n, 2*t.sized)
+		if n > 1 {
+			want = max(want, 64)
+		}
+		var bytes int64
+		for i := range t.agg.states {
+			bytes += t.agg.states[i].width
+		}
+		if err := t.agg.acct.resize(&t.held, bytes*int64(want)); err != nil {
+			return err
+		}
+		t.sized = want
+	}
+	for _, a := range t.accs {
+		a.size(t.sized)
+	}
+	return nil
+}
+
+// settle reserves what strings took beyond the width of their references.
+func (t *aggTable) settle() error {
+	for i, a := range t.accs {
+		if s, ok := a.(*stringExtremes); ok {
+			if err := t.agg.acct.resize(&s.held, s.arena.held); err != nil {
+				return err
+			}
+		}
+		_ = i
+	}
+	return nil
+}
+
+// An aggLocal is one goroutine's part of an aggregation.
+type aggLocal struct {
+	agg     *aggregate
+	table   *aggTable
+	groups  []computer
+	keys    []*vector.Vector
+	args    []computer
+	filters []*eval.Filter // per state
+
+	vals   []*vector.Vector // of args, where not nil, for the batch at hand
+	cut    narrower
+	drop   narrower
+	masks  fewMasks
+	states []*vector.Vector
+	batch  vector.Batch
+}
+
+func (a *aggregate) NewLocal() (Local, error) {
+	l := &aggLocal{
+		agg: a, table: a.newTable(), groups: computers(a.groups, a.env.BatchRows), keys: make([]*vector.Vector, len(a.groups)),
+		args: computers(a.args, a.env.BatchRows), filters: make([]*eval.Filter, len(a.states)), vals: make([]*vector.Vector, len(a.args)),
+	}
+	for i, s := range a.states {
+		if s.filter != nil {
+			var err error
+			if l.filters[i], err = eval.NewFilter(s.filter, a.env.BatchRows); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return l, nil
+}
+
+func (l *aggLocal) Push(_ context.Context, b *vector.Batch) error {
+	if err := evalAll(l.groups, b, l.keys); err != nil {
+		return err
+	}
+	t := l.table
+	if err := t.assign(l.keys, b.Len, b.Sel, b.Rows()); err != nil {
+		return err
+	}
+	all := &rows{len: b.Len, sel: b.Sel, groups: t.groups, count: t.len(), whole: true}
+	all.masks = l.masks.of(all)
+	clear(l.vals)
+	for i := range l.agg.states {
+		if err := l.update(i, b, all); err != nil {
+			return err
+		}
+	}
+	return t.settle()
+}
+
+func (l *aggLocal) update(i int, b *vector.Batch, all *rows) error {
+	s, acc := &l.agg.states[i], l.table.accs[i]
+	r := all
+	if l.filters[i] != nil {
+		l.batch = *b
+		if err := l.filters[i].Apply(&l.batch); err != nil {
+			return err
+		}
+		if l.batch.Sel != nil { // else every row passed
+			r = l.cut.to(all, l.batch.Sel)
+		}
+		b = &l.batch
+	}
+	l.states = l.states[:0]
+	for _, k := range s.args {
+		v := l.vals[k]
+		if v == nil || s.filter != nil {
+			var err error
+			if v, err = l.args[k].eval(b); err != nil {
+				return err
+			}
+			if s.filter == nil {
+				l.vals[k] = v
+			}
+		}
+		l.states = append(l.states, v)
+	}
+	if s.filter != nil {
+		// Another state may want the same argument for other rows.
+		for _, k := range s.args {
+			l.vals[k] = nil
+		}
+	}
+	if len(l.states) > 0 {
+		r = l.drop.valid(r, l.states[0])
+	}
+	if set := l.table.sets[i]; set != nil {
+		return set.add(l.states, r)
+	}
+	if s.merging {
+		acc.merge(l.states, r)
+	} else {
+		acc.update(l.states, r)
+	}
+	return nil
+}
+
+// fewMasks makes the bitmaps of the rows of each group, where that is cheaper than going by row.
+type fewMasks struct {
+	ids   []uint8
+	words []uint64
+	masks [][]uint64
+}
+
+// maxMasks is the number of groups up to which a masked pass per group beats a scattered addition per row.
+const maxMasks = 8
+
+func (f *fewMasks) of(r *rows) [][]uint64 {
+	if r.count > maxMasks || r.n()*4 < r.len {
+		return nil
+	}
+	w := vector.Words(r.len)
+	if cap(f.words) < (maxMasks+1)*w {
+		f.words = make([]uint64, (maxMasks+1)*w)
+	}
+	f.masks = f.masks[:0]
+	alive := f.words[maxMasks*w : (maxMasks+1)*w]
+	if r.sel != nil {
+		kernel.FromSelection(alive, r.sel)
+	} else {
+		clear(alive)
+		kernel.SetRange(alive, 0, r.len)
+	}
+	if r.count == 1 {
+		return append(f.masks, alive)
+	}
+	if cap(f.ids) < r.len {
+		f.ids = make([]uint8, r.len)
+	}
+	ids := f.ids[:r.len]
+	for i, g := range r.groups[:r.len] {
+		ids[i] = uint8(g)
+	}
+	for g := range r.count {
+		m := f.words[g*w : (g+1)*w]
+		kernel.Compare(kernel.Eq, m, ids, uint8(g))
+		if r.sel != nil {
+			kernel.And(m, m, alive)
+		}
+		f.masks = append(f.masks, m)
+	}
+	return f.masks
+}
+
+// A distinctSet holds, for one DISTINCT aggregate, every group's different arguments.
+type distinctSet struct {
+	set   grouper
+	lane  lane
+	lanes []lane
+	keys  []*vector.Vector
+	found []uint32
+}
+
+func newDistinctSet(args []sqltype.Type, acct *account) *distinctSet {
+	types := append([]sqltype.Type{sqltype.Of(sqltype.Uint32)}, args...)
+	return &distinctSet{set: newGrouper(types, acct), lanes: make([]lane, len(types))}
+}
+
+func (d *distinctSet) add(args []*vector.Vector, r *rows) error {
+	n := r.n()
+	if n == 0 {
+		return nil
+	}
+	copy(room[uint32](&d.lane, r.len), r.groups[:r.len])
+	group := d.lane.flat(sqltype.Of(sqltype.Uint32), vector.PhysUint32, r.len, nil)
+	d.keys = append(append(d.keys[:0], group), args...)
+	if cap(d.found) < r.len {
+		d.found = make([]uint32, r.len)
+	}
+	return d.set.assign(d.keys, r.sel, n, d.found[:r.len])
+}
+
+// each gives the arguments and groups of the set's elements, batch by batch.
+func (d *distinctSet) each(ctx context.Context, batch int, f func(args []*vector.Vector, groups []uint32) error) error {
+	ids := make([]int32, 0, batch)
+	for from := 0; from < d.set.len(); from += batch {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		ids = ids[:0]
+		for i := from; i < min(from+batch, d.set.len()); i++ {
+			ids = append(ids, int32(i))
+		}
+		vs := d.set.keys(ids, d.lanes)
+		if err := f(vs[1:], vector.Values[uint32](vs[0])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *aggregate) Combine(_ context.Context, l Local) error {
+	t := l.(*aggLocal).table
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tables = append(a.tables, t)
+	return nil
+}
+
+// serialMerge is the number of groups up to which one goroutine merges all tables.
+const serialMerge = 16 << 10
+
+func (a *aggregate) Finalize(ctx context.Context) error {
+	total := 0
+	for _, t := range a.tables {
+		total += t.len()
+	}
+	switch {
+	case len(a.tables) == 1:
+	case total <= serialMerge || len(a.types) == 0:
+		into := a.tables[0]
+		for _, t := range a.tables[1:] {
+			if err := a.merge(ctx, into, t, nil); err != nil {
+				return err
+			}
+		}
+		a.tables = a.tables[:1]
+	default:
+		if err := a.mergeByPartition(ctx); err != nil {
+			return err
+		}
+	}
+	return parallel(ctx, min(a.env.Threads, len(a.tables)), func(ctx context.Context, i int) error {
+		for ; i < len(a.tables); i += a.env.Threads {
+			if err := a.foldSets(ctx, a.tables[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// foldSets gives the DISTINCT arguments to their accumulators.
+func (a *aggregate) foldSets(ctx context.Context, t *aggTable) error {
+	for i, set := range t.sets {
+		if set == nil {
+			continue
+		}
+		if err := t.size(t.len()); err != nil {
+			return err
+		}
+		// Before the first row, groups without an argument must be known not to have one.
+		t.accs[i].update(set.empty(), &rows{sel: []int32{}, count: t.len()})
+		err := set.each(ctx, a.env.BatchRows, func(args []*vector.Vector, groups []uint32) error {
+			t.accs[i].update(args, &rows{len: len(groups), groups: groups, count: t.len()})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return t.settle()
+}
+
+// empty is arguments of no rows.
+func (d *distinctSet) empty() []*vector.Vector { return d.set.keys(nil, d.lanes)[1:] }
+
+// partitions is how many parts of their keys' hashes tables are merged by.
+const partitions = 64
+
+// partitionOf is the partition of a hash. Its bits are neither those that index tables nor those of their tags.
+func partitionOf(h uint64) int { return int(h >> 24 & (partitions - 1)) }
+
+func (a *aggregate) mergeByPartition(ctx context.Context) error {
+	lists := make([][partitions][]int32, len(a.tables))
+	err := parallel(ctx, len(a.tables), func(ctx context.Context, i int) error {
+		t := a.tables[i]
+		n := t.keys.len()
+		if err := a.acct.reserve(int64(n) * 4); err != nil {
+			return err
+		}
+		h := make([]uint64, n)
+		t.keys.hashes(h)
+		var count [partitions]int
+		for _, x := range h {
+			count[partitionOf(x)]++
+		}
+		ids := make([]int32, n)
+		for p := range partitions {
+			lists[i][p], ids = ids[:0:count[p]], ids[count[p]:]
+		}
+		for g, x := range h {
+			p := partitionOf(x)
+			lists[i][p] = append(lists[i][p], int32(g))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	merged := make([]*aggTable, partitions)
+	var next atomic.Int64
+	err = parallel(ctx, a.env.Threads, func(ctx context.Context, _ int) error {
+		for {
+			p := int(next.Add(1)) - 1
+			if p >= partitions {
+				return nil
+			}
+			merged[p] = a.newTable()
+			for i, t := range a.tables {
+				if err := a.merge(ctx, merged[p], t, lists[i][p]); err != nil {
+					return err
+				}
+			}
+		}
+	})
+	for i, t := range a.tables {
+		a.acct.release(int64(t.keys.len()) * 4)
+		t.release()
+		a.tables[i] = nil
+	}
+	a.tables = merged
+	return err
+}
+
+// release gives back what t reserved; t is not used afterwards.
+func (t *aggTable) release() {
+	a := t.agg.acct
+	a.release(t.held)
+	t.held = 0
+}
+
+// merge adds the groups ids of from, or all where ids is nil, to into. It may be called for one from by several goroutines,
+// with different ids.
+func (a *aggregate) merge(ctx context.Context, into, from *aggTable, ids []int32) error {
+	var all identity
+	if ids == nil {
+		ids = all.upTo(from.len())
+	}
+	var to []int32 // from's groups to into's, −1: not among ids
+	for _, s := range from.sets {
+		if s != nil && to == nil {
+			to = make([]int32, from.len())
+			for i := range to {
+				to[i] = -1
+			}
+		}
+	}
+	keyLanes, stateLanes := make([]lane, len(a.types)), make([]lane, 3)
+	var cut narrower
+	for at := 0; at < len(ids); at += a.env.BatchRows {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		part := ids[at:min(at+a.env.BatchRows, len(ids))]
+		var keys []*vector.Vector
+		if from.keys != nil {
+			keys = from.keys.keys(part, keyLanes)
+		}
+		if err := into.assign(keys, len(part), nil, len(part)); err != nil {
+			return err
+		}
+		r := &rows{len: len(part), groups: into.groups, count: into.len(), whole: true}
+		for i, acc := range from.accs {
+			if from.sets[i] != nil {
+				continue
+			}
+			states := acc.state(part, stateLanes)
+			into.accs[i].merge(states, cut.valid(r, states[0]))
+		}
+		for i, id := range part {
+			if to != nil {
+				to[id] = int32(into.groups[i])
+			}
+		}
+	}
+	if err := into.settle(); err != nil {
+		return err
+	}
+	for i, s := range from.sets {
+		if s == nil {
+			continue
+		}
+		err := s.each(ctx, a.env.BatchRows, func(args []*vector.Vector, groups []uint32) error {
+			r := &rows{len: len(groups), groups: make([]uint32, len(groups)), sel: make([]int32, 0, len(groups))}
+			for k, g := range groups {
+				if to[g] >= 0 {
+					r.groups[k] = uint32(to[g])
+					r.sel = append(r.sel, int32(k))
+				}
+			}
+			return into.sets[i].add(args, r)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close forgets everything. The account is released when the plan ends.
+func (a *aggregate) Close() error {
+	a.tables = nil
+	return nil
+}
+
+// source is the groups, once Finalize has run.
+func (a *aggregate) source(context.Context) (Source, error) { return &aggSource{agg: a}, nil }
+
+// aggSource gives the groups; a morsel is a batch of one table.
+type aggSource struct {
+	agg   *aggregate
+	mu    sync.Mutex
+	table int
+	from  int
+}
+
+func (s *aggSource) MaxReaders() int {
+	total := 0
+	for _, t := range s.agg.tables {
+		total += t.len()
+	}
+	return 1 + total/(4*vector.DefaultBatch)
+}
+
+func (s *aggSource) NewReader() (Reader, error) {
+	n := s.agg.node
+	return &aggReader{source: s, keys: make([]lane, len(n.Groups)), states: make([]lane, 3*len(s.agg.states)), outs: make([]lane, 3*len(n.Aggs))}, nil
+}
+
+func (*aggSource) Close() error { return nil }
+
+// next takes a morsel: groups from … to of a table, nil at the end.
+func (s *aggSource) next() (t *aggTable, from, to int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ; s.table < len(s.agg.tables); s.table, s.from = s.table+1, 0 {
+		t = s.agg.tables[s.table]
+		if from = s.from; from < t.len() {
+			s.from = min(from+s.agg.env.BatchRows, t.len())
+			return t, from, s.from
+		}
+	}
+	return nil, 0, 0
+}
+
+type aggReader struct {
+	source *aggSource
+	keys   []lane
+	states []lane
+	outs   []lane
+	ids    []int32
+	cols   []*vector.Vector
+	batch  vector.Batch
+}
+
+func (*aggReader) Close() error { return nil }
+
+func (r *aggReader) Next(context.Context) (*vector.Batch, error) {
+	t, from, to := r.source.next()
+	if t == nil {
+		return nil, nil
+	}
+	a := r.source.agg
+	r.ids = r.ids[:0]
+	for g := from; g < to; g++ {
+		r.ids = append(r.ids, int32(g))
+	}
+	r.cols = r.cols[:0]
+	if t.keys != nil {
+		r.cols = append(r.cols, t.keys.keys(r.ids, r.keys)...)
+	} else if err := t.size(1); err != nil {
+		return nil, err
+	}
+	states := make([][]*vector.Vector, len(a.states))
+	for i, acc := range t.accs {
+		if s, ok := acc.(*exactSums); ok && s.over {
+			return nil, a.overflow(i)
+		}
+		states[i] = acc.state(r.ids, r.states[3*i:3*i+3])
+	}
+	for i := range a.node.Aggs {
+		agg := &a.node.Aggs[i]
+		var in []*vector.Vector
+		for _, s := range a.outs[i].states {
+			in = append(in, states[s]...)
+		}
+		lanes := r.outs[3*i : 3*i+3]
+		if a.node.Mode == physical.Partial {
+			for k, typ := range expr.StateTypes(*agg) {
+				v, err := conform(&lanes[k], in[k], typ, agg)
+				if err != nil {
+					return nil, err
+				}
+				r.cols = append(r.cols, v)
+			}
+			continue
+		}
+		v, err := finish(&lanes[0], in, agg)
+		if err != nil {
+			return nil, err
+		}
+		r.cols = append(r.cols, v)
+	}
+	r.batch = vector.Batch{Cols: r.cols, Len: len(r.ids)}
+	return &r.batch, nil
+}
+
+func (a *aggregate) overflow(state int) error {
+	for i, o := range a.outs {
+		for _, s := range o.states {
+			if s == state {
+				return outOfRange(&a.node.Aggs[i], a.states[state].typ)
+			}
+		}
+	}
+	return outOfRange(&expr.Aggregate{Func: "sum"}, a.states[state].typ)
+}
+
+func outOfRange(agg *expr.Aggregate, t sqltype.Type) error {
+	return sqlerr.Newf(sqlerr.OutOfRange, agg.P, "%s does not fit %v", agg.Func, t).WithHint("cast the argument to DOUBLE PRECISION")
+}
+
+// conform is v, a value that may be wider than type t says, as t; it fails with code numeric_value_out_of_range.
+func conform(l *lane, v *vector.Vector, t sqltype.Type, agg *expr.Aggregate) (*vector.Vector, error) {
+	n := v.Len
+	switch {
+	case t.Kind == sqltype.Float32 && v.Phys == vector.PhysFloat64:
+		dst := room[float32](l, n)
+		for i, x := range vector.Values[float64](v) {
+			dst[i] = float32(x)
+		}
+		return l.flat(t, vector.PhysFloat32, n, v.Valid), nil
+	case t.Kind == sqltype.Decimal && v.Phys == vector.PhysInt128:
+		for i, x := range vector.Values[int128.Int128](v) {
+			if !x.FitsDigits(int(t.Precision)) && !v.IsNull(i) {
+				return nil, outOfRange(agg, t)
+			}
+		}
+		if t.Precision > 18 {
+			return v, nil
+		}
+	case v.Phys != vector.PhysInt128 || !t.IsInteger():
+		return v, nil
+	}
+	dst := room[int64](l, n)
+	for i, x := range vector.Values[int128.Int128](v) {
+		y, ok := x.Int64()
+		if !ok && !v.IsNull(i) {
+			return nil, outOfRange(agg, t)
+		}
+		dst[i] = y
+	}
+	return l.flat(t, vector.PhysInt64, n, v.Valid), nil
+}
+
+// finish makes the result of an aggregate of its state columns.
+func finish(l *lane, in []*vector.Vector, agg *expr.Aggregate) (*vector.Vector, error) {
+	switch agg.Func {
+	case "avg":
+		return average(l, in[0], vector.Values[int64](in[1]), agg)
+	case "stddev_samp", "stddev_pop", "var_samp", "var_pop":
+		return spread(l, in, agg), nil
+	}
+	return conform(l, in[0], agg.Typ, agg)
+}
+
+func average(l *lane, sum *vector.Vector, n []int64, agg *expr.Aggregate) (*vector.Vector, error) {
+	valid := l.roomValid(len(n))
+	for i, k := range n {
+		if k > 0 {
+			setBit(valid, i)
+		}
+	}
+	if agg.Typ.IsFloat() {
+		dst := room[float64](l, len(n))
+		for i, k := range n {
+			switch {
+			case k == 0:
+				dst[i] = 0
+			case sum.Phys == vector.PhysFloat64:
+				dst[i] = vector.Values[float64](sum)[i] / float64(k)
+			default:
+				dst[i] = wideAt(sum, i).Float64(int(sum.Type.Scale)) / float64(k)
+			}
+		}
+		v := l.flat(sqltype.Of(sqltype.Float64), vector.PhysFloat64, len(n), valid)
+		if agg.Typ.Kind == sqltype.Float32 {
+			var narrow lane
+			return conform(&narrow, v, agg.Typ, agg)
+		}
+		return v, nil
+	}
+	if agg.Typ.Kind != sqltype.Decimal || sum.Phys == vector.PhysFloat64 {
+		return nil, sqlerr.Newf(sqlerr.InvalidPlan, agg.P, "avg of %v cannot be %v", sum.Type, agg.Typ)
+	}
+	dst := room[int128.Int128](l, len(n))
+	up := int(agg.Typ.Scale) - int(sum.Type.Scale)
+	for i, k := range n {
+		dst[i] = int128.Int128{}
+		if k == 0 {
+			continue
+		}
+		ok := false
+		if up >= 0 {
+			dst[i], ok = int128.MulDivRound(wideAt(sum, i), int128.Pow10(up), int128.FromInt64(k))
+		} else if d, fits := int128.Pow10(-up).MulInt64(k); fits {
+			dst[i], ok = wideAt(sum, i).DivRound(d)
+		}
+		if !ok {
+			return nil, outOfRange(agg, agg.Typ)
+		}
+	}
+	if agg.Typ.Precision > 18 {
+		return conform(l, l.flat(agg.Typ, vector.PhysInt128, len(n), valid), agg.Typ, agg)
+	}
+	var narrow lane
+	return conform(&narrow, l.flat(agg.Typ, vector.PhysInt128, len(n), valid), agg.Typ, agg)
+}
+
+func spread(l *lane, in []*vector.Vector, agg *expr.Aggregate) *vector.Vector {
+	n, m2 := vector.Values[int64](in[0]), vector.Values[float64](in[2])
+	valid := l.roomValid(len(n))
+	dst := room[float64](l, len(n))
+	less := int64(0)
+	if agg.Func == "stddev_samp" || agg.Func == "var_samp" {
+		less = 1
+	}
+	for i, k := range n {
+		dst[i] = 0
+		if k <= less {
+			continue
+		}
+		setBit(valid, i)
+		dst[i] = m2[i] / float64(k-less)
+		if agg.Func[0] == 's' {
+			dst[i] = math.Sqrt(dst[i])
+		}
+	}
+	return l.flat(agg.Typ, vector.PhysFloat64, len(n), valid)
+}

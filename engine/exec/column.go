@@ -1,0 +1,525 @@
+package exec
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/sqltype"
+	"github.com/fletchdb/fletch/engine/vector"
+	"github.com/fletchdb/fletch/engine/vector/int128"
+	"github.com/fletchdb/fletch/engine/vector/kernel"
+)
+
+// maxRows is how many rows one store can number.
+const maxRows = math.MaxInt32
+
+// A column keeps copies of one column's values in memory without pointers, which the garbage collector never looks
+// through: an array per width, and for strings an array of references into an arena. Row numbers count from 0.
+type column struct {
+	typ  sqltype.Type
+	phys vector.Phys // PhysBool is kept as bytes
+	n    int
+
+	w1    []uint8
+	w2    []uint16
+	w4    []uint32
+	w8    []uint64
+	w16   []int128.Int128
+	refs  []ref
+	arena arena
+	valid []uint64 // nil: no NULL yet
+}
+
+func newColumn(t sqltype.Type) *column { return &column{typ: t, phys: vector.PhysOf(t)} }
+
+// A ref is a string in an arena.
+type ref struct {
+	at uint64 // chunk in the high half, offset in the low
+	n  uint32
+	// head is the string's first four bytes, the first one highest: most comparisons end there.
+	head uint32
+}
+
+// An arena holds the bytes of strings in chunks that never move.
+type arena struct {
+	chunks [][]byte
+	held   int64 // bytes of all chunks
+}
+
+const (
+	firstChunk = 4 << 10
+	lastChunk  = 1 << 20
+)
+
+// next is the size of the chunk that n more bytes would need, 0 if there is room for them.
+func (a *arena) next(n int) int {
+	size := firstChunk
+	if len(a.chunks) > 0 {
+		last := a.chunks[len(a.chunks)-1]
+		if cap(last)-len(last) >= n {
+			return 0
+		}
+		size = min(2*cap(last), lastChunk)
+	}
+	return max(size, n)
+}
+
+// grow makes room for n bytes in one chunk.
+func (a *arena) grow(n int) {
+	if size := a.next(n); size > 0 {
+		a.chunks = append(a.chunks, make([]byte, 0, size))
+		a.held += int64(size)
+	}
+}
+
+// add copies s.
+func (a *arena) add(s string) ref {
+	if s == "" {
+		return ref{}
+	}
+	a.grow(len(s))
+	k := len(a.chunks) - 1
+	c := a.chunks[k]
+	r := ref{at: uint64(k)<<32 | uint64(len(c)), n: uint32(len(s)), head: headOf(s)}
+	a.chunks[k] = append(c, s...)
+	return r
+}
+
+// get is the string at r, valid as long as the arena.
+func (a *arena) get(r ref) string {
+	if r.n == 0 {
+		return ""
+	}
+	return unsafe.String(&a.chunks[r.at>>32][uint32(r.at)], r.n)
+}
+
+func headOf(s string) uint32 {
+	if len(s) >= 4 {
+		return uint32(s[0])<<24 | uint32(s[1])<<16 | uint32(s[2])<<8 | uint32(s[3])
+	}
+	var h uint32
+	for i := range len(s) {
+		h |= uint32(s[i]) << (24 - 8*i)
+	}
+	return h
+}
+
+// width is the bytes a row takes, without strings' own.
+func (c *column) width() int64 {
+	switch c.phys {
+	case vector.PhysBool:
+		return 1
+	case vector.PhysString:
+		return int64(unsafe.Sizeof(ref{}))
+	}
+	return int64(widthOf(c.phys))
+}
+
+func (c *column) capacity() int {
+	switch c.width() {
+	case 1:
+		return cap(c.w1)
+	case 2:
+		return cap(c.w2)
+	case 4:
+		return cap(c.w4)
+	case 8:
+		return cap(c.w8)
+	}
+	if c.phys == vector.PhysString {
+		return cap(c.refs)
+	}
+	return cap(c.w16)
+}
+
+// grown is the capacity that holds n elements where there was one of have: doubled, so that appending stays linear.
+func grown(have, n int) int {
+	if n <= have {
+		return have
+	}
+	return max(2*have, n, 64)
+}
+
+// bytes is the memory c holds.
+func (c *column) bytes() int64 {
+	return int64(c.capacity())*c.width() + c.arena.held + int64(cap(c.valid))*8
+}
+
+// bytesAfter is what bytes will be after append with the same arguments, at most.
+func (c *column) bytesAfter(v *vector.Vector, sel []int32, n int) int64 {
+	rows := c.n + n
+	total := int64(grown(c.capacity(), rows))*c.width() + c.arena.held + int64(cap(c.valid))*8
+	if c.valid != nil || v.Valid != nil {
+		total += int64(grown(cap(c.valid), vector.Words(rows))-cap(c.valid)) * 8
+	}
+	if c.phys == vector.PhysString {
+		total += int64(c.arena.next(stringBytes(v, sel, n)))
+	}
+	return total
+}
+
+// stringBytes is the length of all strings of the rows sel, or of the first n.
+func stringBytes(v *vector.Vector, sel []int32, n int) int {
+	total := 0
+	switch v.Form {
+	case vector.Const:
+		if v.IsNull(0) {
+			return 0
+		}
+		return n * len(vector.Values[string](v)[0])
+	case vector.Dict:
+		d := vector.Values[string](v.Dict)
+		for i := range n {
+			r := i
+			if sel != nil {
+				r = int(sel[i])
+			}
+			total += len(d[v.Code(r)])
+		}
+		return total
+	}
+	s := vector.Values[string](v)
+	if sel == nil {
+		for _, x := range s[:n] {
+			total += len(x)
+		}
+		return total
+	}
+	for _, r := range sel {
+		total += len(s[r])
+	}
+	return total
+}
+
+// append copies the rows sel of v, or its first n where sel is nil; n is len(sel) otherwise.
+func (c *column) append(v *vector.Vector, sel []int32, n int) {
+	switch c.phys {
+	case vector.PhysBool:
+		c.appendBools(v, sel, n)
+	case vector.PhysString:
+		c.appendStrings(v, sel, n)
+	case vector.PhysInt128:
+		if v.Phys == vector.PhysInt64 {
+			c.appendWidened(v, sel, n)
+			break
+		}
+		c.w16 = appendWords(c.w16, v, sel, n)
+	default:
+		switch widthOf(c.phys) {
+		case 1:
+			c.w1 = appendWords(c.w1, v, sel, n)
+		case 2:
+			c.w2 = appendWords(c.w2, v, sel, n)
+		case 4:
+			c.w4 = appendWords(c.w4, v, sel, n)
+		case 8:
+			c.w8 = appendWords(c.w8, v, sel, n)
+		case 16:
+			c.w16 = appendWords(c.w16, v, sel, n)
+		}
+	}
+	c.appendValid(v, sel, n)
+	c.n += n
+}
+
+func extend[T any](s []T, n int) []T {
+	if want := len(s) + n; want > cap(s) {
+		t := make([]T, len(s), grown(cap(s), want))
+		copy(t, s)
+		s = t
+	}
+	return s[:len(s)+n]
+}
+
+func appendWords[T word](dst []T, v *vector.Vector, sel []int32, n int) []T {
+	at := len(dst)
+	dst = extend(dst, n)
+	out := dst[at:]
+	switch v.Form {
+	case vector.Const:
+		x := words[T](v)[0]
+		for i := range out {
+			out[i] = x
+		}
+	case vector.Dict:
+		d := words[T](v.Dict)
+		if sel != nil {
+			for i, r := range sel {
+				out[i] = d[v.Code(int(r))]
+			}
+			break
+		}
+		switch v.CodeWidth() {
+		case 1:
+			kernel.GatherCodes8(out, d, v.Codes8()[:n])
+		case 2:
+			kernel.GatherCodes16(out, d, v.Codes16()[:n])
+		default:
+			kernel.GatherCodes32(out, d, v.Codes32()[:n])
+		}
+	default:
+		if sel == nil {
+			copy(out, words[T](v))
+		} else {
+			kernel.Gather(out, words[T](v), sel)
+		}
+	}
+	return dst
+}
+
+func (c *column) appendWidened(v *vector.Vector, sel []int32, n int) {
+	at := len(c.w16)
+	c.w16 = extend(c.w16, n)
+	for i := range n {
+		r := i
+		if sel != nil {
+			r = int(sel[i])
+		}
+		w, e := v.At(r)
+		c.w16[at+i] = int128.FromInt64(vector.Values[int64](w)[e])
+	}
+}
+
+func (c *column) appendBools(v *vector.Vector, sel []int32, n int) {
+	at := len(c.w1)
+	c.w1 = extend(c.w1, n)
+	for i := range n {
+		r := i
+		if sel != nil {
+			r = int(sel[i])
+		}
+		w, e := v.At(r)
+		c.w1[at+i] = uint8(vector.Bits(w)[e>>6] >> (uint(e) & 63) & 1)
+	}
+}
+
+func (c *column) appendStrings(v *vector.Vector, sel []int32, n int) {
+	c.arena.grow(min(stringBytes(v, sel, n), math.MaxInt32)) // an offset has 32 bits
+	at := len(c.refs)
+	c.refs = extend(c.refs, n)
+	out := c.refs[at:]
+	if v.Form == vector.Flat && v.Valid == nil {
+		s := vector.Values[string](v)
+		if sel == nil {
+			for i, x := range s[:n] {
+				out[i] = c.arena.add(x)
+			}
+			return
+		}
+		for i, r := range sel {
+			out[i] = c.arena.add(s[r])
+		}
+		return
+	}
+	for i := range n {
+		r := i
+		if sel != nil {
+			r = int(sel[i])
+		}
+		if v.IsNull(r) {
+			out[i] = ref{}
+			continue
+		}
+		w, e := v.At(r)
+		out[i] = c.arena.add(vector.Values[string](w)[e])
+	}
+}
+
+func (c *column) appendValid(v *vector.Vector, sel []int32, n int) {
+	if v.Valid == nil && c.valid == nil {
+		return
+	}
+	had := vector.Words(c.n)
+	if c.valid == nil {
+		c.valid = make([]uint64, had, max(had, 1))
+		kernel.SetRange(c.valid, 0, c.n)
+	}
+	c.valid = extend(c.valid, vector.Words(c.n+n)-had)
+	clear(c.valid[had:])
+	if v.Valid == nil {
+		kernel.SetRange(c.valid, c.n, c.n+n)
+		return
+	}
+	for i := range n {
+		r := i
+		if sel != nil {
+			r = int(sel[i])
+		}
+		if !v.IsNull(r) {
+			setBit(c.valid, c.n+i)
+		}
+	}
+}
+
+// adopt appends all rows of d, which is not used afterwards.
+func (c *column) adopt(d *column) {
+	if c.n == 0 {
+		*c = *d
+		return
+	}
+	if c.valid != nil || d.valid != nil {
+		c.adoptValid(d)
+	}
+	c.w1 = append(c.w1, d.w1...)
+	c.w2 = append(c.w2, d.w2...)
+	c.w4 = append(c.w4, d.w4...)
+	c.w8 = append(c.w8, d.w8...)
+	c.w16 = append(c.w16, d.w16...)
+	base := uint64(len(c.arena.chunks)) << 32
+	for _, r := range d.refs {
+		r.at += base
+		c.refs = append(c.refs, r)
+	}
+	c.arena.chunks = append(c.arena.chunks, d.arena.chunks...)
+	c.arena.held += d.arena.held
+	c.n += d.n
+}
+
+func (c *column) adoptValid(d *column) {
+	all := make([]uint64, vector.Words(c.n+d.n))
+	if c.valid == nil {
+		kernel.SetRange(all, 0, c.n)
+	} else {
+		copy(all, c.valid)
+	}
+	for i := range d.n {
+		if d.valid == nil || bitAt(d.valid, i) {
+			setBit(all, c.n+i)
+		}
+	}
+	c.valid = all
+}
+
+// isNull tells whether row r is NULL.
+func (c *column) isNull(r int) bool { return c.valid != nil && !bitAt(c.valid, r) }
+
+// gather makes l's vector of n rows: row at[i] – row i where at is nil – is c's row rows[i], and NULL where that is
+// negative, which only nullable says may be. Rows of n that at leaves out hold nothing that means anything.
+func (c *column) gather(l *lane, rows, at []int32, n int, nullable bool) *vector.Vector {
+	var valid []uint64
+	if nullable || c.valid != nil {
+		valid = l.roomValid(n)
+		c.gatherValid(valid, rows, at)
+	}
+	switch c.phys {
+	case vector.PhysBool:
+		dst := room[uint64](l, max(1, vector.Words(n)))
+		clear(dst)
+		for i, r := range rows {
+			if r >= 0 && c.w1[r] != 0 {
+				if at != nil {
+					i = int(at[i])
+				}
+				setBit(dst, i)
+			}
+		}
+	case vector.PhysString:
+		dst := l.roomStrings(n)
+		for i, r := range rows {
+			if at != nil {
+				i = int(at[i])
+			}
+			if r < 0 {
+				dst[i] = ""
+				continue
+			}
+			dst[i] = c.arena.get(c.refs[r])
+		}
+	default:
+		switch widthOf(c.phys) {
+		case 1:
+			gatherWords(room[uint8](l, n), c.w1, rows, at, nullable)
+		case 2:
+			gatherWords(room[uint16](l, n), c.w2, rows, at, nullable)
+		case 4:
+			gatherWords(room[uint32](l, n), c.w4, rows, at, nullable)
+		case 8:
+			gatherWords(room[uint64](l, n), c.w8, rows, at, nullable)
+		case 16:
+			gatherWords(room[int128.Int128](l, n), c.w16, rows, at, nullable)
+		}
+	}
+	return l.flat(c.typ, c.phys, n, valid)
+}
+
+func gatherWords[T word](dst, src []T, rows, at []int32, nullable bool) {
+	switch {
+	case nullable:
+		for i, r := range rows {
+			if at != nil {
+				i = int(at[i])
+			}
+			if r < 0 {
+				dst[i] = *new(T)
+				continue
+			}
+			dst[i] = src[r]
+		}
+	case at == nil:
+		kernel.Gather(dst, src, rows)
+	default:
+		at = at[:len(rows)]
+		for i, r := range rows {
+			dst[uint32(at[i])] = src[uint32(r)]
+		}
+	}
+}
+
+func (c *column) gatherValid(dst []uint64, rows, at []int32) {
+	for i, r := range rows {
+		if r < 0 || c.isNull(int(r)) {
+			continue
+		}
+		if at != nil {
+			i = int(at[i])
+		}
+		setBit(dst, i)
+	}
+}
+
+// A store is rows kept as columns.
+type store struct {
+	cols []*column
+	n    int
+	held int64 // reserved of acct
+	acct *account
+}
+
+func newStore(types []sqltype.Type, acct *account) *store {
+	s := &store{cols: make([]*column, len(types)), acct: acct}
+	for i, t := range types {
+		s.cols[i] = newColumn(t)
+	}
+	return s
+}
+
+// append copies the rows sel of vs, or their first n. It reserves the memory first and fails with code memory_limit.
+func (s *store) append(vs []*vector.Vector, sel []int32, n int) error {
+	if s.n+n > maxRows {
+		return sqlerr.Newf(sqlerr.MemoryLimit, sqlerr.Pos{}, "%s would keep more than %d rows", s.acct.name, maxRows).
+			WithHint("filter more rows out before they get here")
+	}
+	var want int64
+	for i, c := range s.cols {
+		want += c.bytesAfter(vs[i], sel, n)
+	}
+	if err := s.acct.resize(&s.held, max(want, s.held)); err != nil {
+		return err
+	}
+	for i, c := range s.cols {
+		c.append(vs[i], sel, n)
+	}
+	s.n += n
+	return nil
+}
+
+// adopt appends all rows of t, which is not used afterwards. The memory that both reserved stays reserved.
+func (s *store) adopt(t *store) {
+	for i, c := range s.cols {
+		c.adopt(t.cols[i])
+	}
+	s.n += t.n
+	s.held += t.held
+	t.held = 0
+}
