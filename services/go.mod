@@ -10,6 +10,16 @@ require (
 	github.com/apache/arrow-go/v18 v18.8.0
 	github.com/fletchdb/fletch/engine v0.1.0
 	github.com/fletchdb/fletch/gen v0.1.0
+	github.com/google/flatbuffers v25.12.19+incompatible
+	github.com/jedib0t/go-pretty/v6 v6.9.2
+	github.com/knadh/koanf/parsers/yaml v1.1.1
+	github.com/knadh/koanf/providers/env/v2 v2.0.2
+	github.com/knadh/koanf/providers/file v1.2.1
+	github.com/knadh/koanf/v2 v2.4.1
 	github.com/rs/cors v1.11.1
+	github.com/schollz/progressbar/v3 v3.19.1
+	github.com/spf13/cobra v1.10.2
+	go.uber.org/goleak v1.3.0
+	golang.org/x/term v0.48.0
 	google.golang.org/protobuf v1.36.12
 )
