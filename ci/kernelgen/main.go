@@ -23,5 +23,6 @@ func main() {
 	genGroup()
 	genHash()
 	genFilter()
+	genSearch()
 	Generate()
 }

@@ -531,3 +531,13 @@ func bitmapTestInt32AVX512(dst *uint64, keys *int32, words int, low int64, set *
 //
 //go:noescape
 func bitmapTestInt64AVX512(dst *uint64, keys *int64, words int, low int64, set *uint64, length int)
+
+// pairIndexAVX2 gives the first of 64*blocks positions p with data[p] == first and data[p+distance] == second, or 64*blocks.
+//
+//go:noescape
+func pairIndexAVX2(data *byte, distance int, blocks int, first uint8, second uint8) (at int)
+
+// pairIndexAVX512 gives the first of 64*blocks positions p with data[p] == first and data[p+distance] == second, or 64*blocks.
+//
+//go:noescape
+func pairIndexAVX512(data *byte, distance int, blocks int, first uint8, second uint8) (at int)

@@ -10665,3 +10665,86 @@ loop:
 loop_done:
 	VZEROUPPER
 	RET
+
+// func pairIndexAVX2(data *byte, distance int, blocks int, first uint8, second uint8) (at int)
+// Requires: AVX, AVX2, BMI
+TEXT ·pairIndexAVX2(SB), NOSPLIT, $0-40
+	MOVQ         data+0(FP), AX
+	MOVQ         distance+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVB         first+24(FP), BL
+	VMOVQ        BX, X0
+	VPBROADCASTB X0, Y0
+	MOVB         second+25(FP), BL
+	VMOVQ        BX, X1
+	VPBROADCASTB X1, Y1
+	XORQ         BX, BX
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VPCMPEQB  (AX), Y0, Y2
+	VPCMPEQB  (AX)(CX*1), Y1, Y3
+	VPAND     Y2, Y3, Y2
+	VPMOVMSKB Y2, SI
+	VPCMPEQB  32(AX), Y0, Y2
+	VPCMPEQB  32(AX)(CX*1), Y1, Y3
+	VPAND     Y2, Y3, Y2
+	VPMOVMSKB Y2, DI
+	SHLQ      $0x20, DI
+	ORQ       DI, SI
+	TESTQ     SI, SI
+	JNZ       found
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, BX
+	DECQ      DX
+	JNZ       loop
+
+loop_done:
+	MOVQ BX, at+32(FP)
+	VZEROUPPER
+	RET
+
+found:
+	TZCNTQ SI, SI
+	ADDQ   SI, BX
+	MOVQ   BX, at+32(FP)
+	VZEROUPPER
+	RET
+
+// func pairIndexAVX512(data *byte, distance int, blocks int, first uint8, second uint8) (at int)
+// Requires: AVX, AVX512BW, BMI
+TEXT ·pairIndexAVX512(SB), NOSPLIT, $0-40
+	MOVQ         data+0(FP), AX
+	MOVQ         distance+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVB         first+24(FP), BL
+	VPBROADCASTB BX, Z0
+	MOVB         second+25(FP), BL
+	VPBROADCASTB BX, Z1
+	XORQ         BX, BX
+	TESTQ        DX, DX
+	JZ           loop_done
+
+loop:
+	VPCMPEQB (AX), Z0, K1
+	VPCMPEQB (AX)(CX*1), Z1, K1, K1
+	KMOVQ    K1, SI
+	TESTQ    SI, SI
+	JNZ      found
+	ADDQ     $0x40, AX
+	ADDQ     $0x40, BX
+	DECQ     DX
+	JNZ      loop
+
+loop_done:
+	MOVQ BX, at+32(FP)
+	VZEROUPPER
+	RET
+
+found:
+	TZCNTQ SI, SI
+	ADDQ   SI, BX
+	MOVQ   BX, at+32(FP)
+	VZEROUPPER
+	RET

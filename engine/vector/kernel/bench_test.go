@@ -172,3 +172,22 @@ func BenchmarkFilter(b *testing.B) {
 		perRow(b, "prefetch/"+strconv.Itoa(size/128)+"KB", benchRows, func() { Prefetch(blocks, h[:benchRows], bloomShift(size)) })
 	}
 }
+
+// BenchmarkIndexMany searches comments of 40 bytes for a pattern in 1 of 100.
+func BenchmarkIndexMany(b *testing.B) {
+	row := []byte("carefully final deposits sleep furiously")
+	hit := []byte("carefully special deposits sleep briskly")
+	var data []byte
+	var starts, ends []int32
+	for i := range benchRows {
+		starts = append(starts, int32(len(data)))
+		if i%100 == 0 {
+			data = append(data, hit...)
+		} else {
+			data = append(data, row...)
+		}
+		ends = append(ends, int32(len(data)))
+	}
+	pos, pattern := make([]int32, benchRows), []byte("special")
+	perRow(b, "40", benchRows, func() { IndexMany(pos, data, starts, ends, pattern) })
+}

@@ -12,7 +12,7 @@ import (
 // SIMD names the kernels in use: "off" is the scalar ones.
 func SIMD() string { return "off" }
 
-// Each function does none of the rows and leaves all to the scalar loop.
+// Each function does none of the rows and leaves all to the scalar loop; simd_amd64.go says what they are.
 
 func compareSIMD[T Number](Op, []uint64, []T, T) int                         { return 0 }
 func compareColumnsSIMD[T Number](Op, []uint64, []T, []T) int                { return 0 }
@@ -26,6 +26,8 @@ func lookup16SIMD([]uint64, []uint16, []uint64) int                          { r
 func countByGroupSIMD[G ~uint8 | ~uint16 | ~uint32]([]int64, []G) int        { return 0 }
 func lookup32SIMD([]uint64, []uint32, []uint64) int                          { return 0 }
 func sumByGroupSIMD[G ~uint8 | ~uint16 | ~uint32]([]int64, []G, []int64) int { return 0 }
+func canSweep() bool                                                         { return false }
+func pairIndexSIMD([]byte, int, byte, byte) (n int, found bool)              { return 0, false }
 func maxCodeSIMD[C uint8 | uint16 | uint32]([]C) (C, int)                    { return 0, 0 }
 func gatherCodes8SIMD[T any]([]T, []T, []uint8) int                          { return 0 }
 func arithSIMD[T Number](arithOp, []T, []T, []T) int                         { return 0 }
