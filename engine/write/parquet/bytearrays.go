@@ -37,25 +37,21 @@ type byteArrays struct {
 	ends     []uint32 // where each entry ends
 	hashes   []uint32
 	slots    []uint32 // codes+1
-	codedLen int
+	interned int
 	seen     []bool
 }
 
 var seed = maphash.MakeSeed()
 
-func (s *byteArrays) begin(a arrow.Array) error {
+func (s *byteArrays) begin(a arrow.Array) {
 	s.array = a
-	s.coded = nil
 	if d, ok := a.(*array.Dictionary); ok {
 		s.value = stringReader(d.Dictionary())
 		s.coded = d
 		s.remap = append(s.remap[:0], make([]uint32, d.Dictionary().Len())...)
-		return nil
-	}
-	if s.width == 0 {
+	} else if s.width == 0 {
 		s.value = stringReader(a)
 	}
-	return nil
 }
 
 // stringReader reads an array of one of the types that plan lets through.
@@ -230,7 +226,7 @@ func (s *byteArrays) intern(codes []uint32) []uint32 {
 			c = s.code(s.value(int(i))) + 1
 			s.remap[i] = c
 		} else {
-			s.codedLen += s.plainLen(int(c - 1))
+			s.interned += s.plainLen(int(c - 1))
 		}
 		codes = append(codes, c-1)
 	}
@@ -254,9 +250,9 @@ func (s *byteArrays) entry(code uint32) string {
 }
 
 func (s *byteArrays) code(v string) uint32 {
-	s.codedLen += len(v)
+	s.interned += len(v)
 	if s.width == 0 {
-		s.codedLen += 4
+		s.interned += 4
 	}
 	if len(s.ends)*2 >= len(s.slots) {
 		s.growTable()
@@ -297,15 +293,15 @@ func (s *byteArrays) growTable() {
 	}
 }
 
-func (s *byteArrays) dictionary() (n, size, coded int) {
-	size = len(s.entries)
+func (s *byteArrays) size() dictionarySize {
+	size := dictionarySize{values: len(s.ends), bytes: len(s.entries), interned: s.interned}
 	if s.width == 0 {
-		size += 4 * len(s.ends)
+		size.bytes += 4 * len(s.ends)
 	}
-	return len(s.ends), size, s.codedLen
+	return size
 }
 
-func (s *byteArrays) dictionaryPage(dst []byte) []byte {
+func (s *byteArrays) page(dst []byte) []byte {
 	if s.width > 0 {
 		return append(dst, s.entries...)
 	}
@@ -335,81 +331,5 @@ func (s *byteArrays) boundsOf(codes []uint32) bounds {
 }
 
 func (s *byteArrays) reset() {
-	s.entries, s.ends, s.hashes, s.slots, s.codedLen = s.entries[:0], s.ends[:0], s.hashes[:0], s.slots[:0], 0
+	s.entries, s.ends, s.hashes, s.slots, s.interned = s.entries[:0], s.ends[:0], s.hashes[:0], s.slots[:0], 0
 }
-
-// bools encodes truth values, one bit each. It has no dictionary.
-type bools struct {
-	array    *array.Boolean
-	from, to int
-	set      int // bits in the open page
-	seen     [2]bool
-}
-
-func (b *bools) begin(a arrow.Array) error {
-	b.array = a.(*array.Boolean)
-	return nil
-}
-
-func (b *bools) load(from, to int) (int, error) {
-	b.from, b.to = from, to
-	return to, nil
-}
-
-func (b *bools) end() { b.array = nil }
-
-func (b *bools) plain(dst []byte) []byte {
-	for i := b.from; i < b.to; i++ {
-		if b.array.IsNull(i) {
-			continue
-		}
-		if b.set&7 == 0 {
-			dst = append(dst, 0)
-		}
-		if b.array.Value(i) {
-			dst[len(dst)-1] |= 1 << (b.set & 7)
-			b.seen[1] = true
-		} else {
-			b.seen[0] = true
-		}
-		b.set++
-	}
-	return dst
-}
-
-func (b *bools) takeBounds() bounds {
-	out := bounds{exactMin: true, exactMax: true, ok: b.seen[0] || b.seen[1]}
-	if out.ok {
-		out.min, out.max = []byte{1}, []byte{0}
-		if b.seen[0] {
-			out.min = []byte{0}
-		}
-		if b.seen[1] {
-			out.max = []byte{1}
-		}
-	}
-	b.set, b.seen = 0, [2]bool{}
-	return out
-}
-
-func (*bools) intern(codes []uint32) []uint32 { return codes }
-func (*bools) dictionary() (n, s, c int)      { return 0, 0, 0 }
-func (*bools) dictionaryPage(d []byte) []byte { return d }
-func (*bools) recall([]uint32)                {}
-func (*bools) boundsOf([]uint32) bounds       { return bounds{} }
-func (*bools) reset()                         {}
-
-// nulls encodes a column that is nothing but NULL.
-type nulls struct{}
-
-func (nulls) begin(arrow.Array) error        { return nil }
-func (nulls) load(_, to int) (int, error)    { return to, nil }
-func (nulls) end()                           {}
-func (nulls) plain(dst []byte) []byte        { return dst }
-func (nulls) takeBounds() bounds             { return bounds{} }
-func (nulls) intern(codes []uint32) []uint32 { return codes }
-func (nulls) dictionary() (n, s, c int)      { return 0, 0, 0 }
-func (nulls) dictionaryPage(d []byte) []byte { return d }
-func (nulls) recall([]uint32)                {}
-func (nulls) boundsOf([]uint32) bounds       { return bounds{} }
-func (nulls) reset()                         {}

@@ -2,16 +2,13 @@ package parquet
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"math"
 	"math/bits"
-	"sync"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
-	"github.com/klauspost/compress/s2"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/fletchdb/fletch/engine/sqlerr"
 )
@@ -27,33 +24,41 @@ const (
 )
 
 // values reads the arrays of a column and encodes what is not NULL. It holds the current values, those of the last load or
-// recall; the dictionary of the chunk; and the bounds of the values that plain has encoded.
+// recall, and the bounds of the values that plain has encoded.
 type values interface {
-	begin(a arrow.Array) error
+	begin(a arrow.Array)
 	load(from, to int) (next int, err error) // current = values of rows [from, next); next may be less than to
 	end()                                    // forgets the array
 
 	plain(dst []byte) []byte // appends the current values
 	takeBounds() bounds      // of the values since the last call
-
-	intern(codes []uint32) []uint32 // appends the current values' codes, new ones join the dictionary
-	dictionary() (n, size, coded int)
-	dictionaryPage(dst []byte) []byte
-	recall(codes []uint32)          // current = values of codes
-	boundsOf(codes []uint32) bounds // of the dictionary's values under codes
-	reset()                         // empties the dictionary
 }
+
+// dictionary is values that can also be written as codes. It holds the values of the chunk that got one.
+type dictionary interface {
+	values
+	intern(codes []uint32) []uint32 // appends the current values' codes, new ones get the next
+	size() dictionarySize
+	page(dst []byte) []byte
+	recall(codes []uint32)          // current = values of codes
+	boundsOf(codes []uint32) bounds // of the values under codes
+	reset()                         // forgets the values
+}
+
+// A dictionarySize is the number of values, their bytes in a PLAIN page, and those of all values that were interned.
+type dictionarySize struct{ values, bytes, interned int }
 
 // A column encodes the chunk of a row group. While the chunk is dictionary-coded all its rows are pending, as codes; once
 // it is not, the rows of the open page are.
 type column struct {
-	leaf   *leaf
-	values values
-	opts   *Options
-	codec  *codec
+	leaf    *leaf
+	values  values
+	interns dictionary // values, nil where they have no dictionary
+	opts    *Options
+	codec   *codec
 
 	open    bool // has rows of this chunk
-	dict    bool // still dictionary-coded
+	coded   bool // all rows of the chunk are pending, as codes
 	probed  bool
 	pause   int // chunks to go before the next dictionary is tried
 	codes   []uint32
@@ -74,9 +79,7 @@ func (c *column) add(a arrow.Array, from, to int) error {
 	if !c.open {
 		c.begin()
 	}
-	if err := c.values.begin(a); err != nil {
-		return c.named(err)
-	}
+	c.values.begin(a)
 	defer c.values.end()
 	for from < to {
 		next, err := c.values.load(from, min(to, from+stepRows))
@@ -85,8 +88,8 @@ func (c *column) add(a arrow.Array, from, to int) error {
 		}
 		c.pending.addArray(a, from, next)
 		from = next
-		if c.dict {
-			c.codes = c.values.intern(c.codes)
+		if c.coded {
+			c.codes = c.interns.intern(c.codes)
 			err = c.judgeDictionary()
 		} else {
 			c.page = c.values.plain(c.page)
@@ -102,28 +105,28 @@ func (c *column) add(a arrow.Array, from, to int) error {
 func (c *column) begin() {
 	c.open = true
 	c.out.dictionaryAt = -1
-	_, isBools := c.values.(*bools)
-	_, isNulls := c.values.(nulls)
-	c.dict = c.opts.DictionaryBytes > 0 && !isBools && !isNulls
-	if c.pause > 0 {
-		c.pause--
-		c.dict = false
-	}
+	c.coded = c.interns != nil && c.pause == 0
+	c.pause = max(c.pause-1, 0)
 }
 
+// named says which column err is of.
 func (c *column) named(err error) error {
-	return sqlerr.Newf(codeOf(err), sqlerr.Pos{}, "column %q: %w", c.leaf.name, err)
+	code := sqlerr.Internal
+	if e := (*sqlerr.Error)(nil); errors.As(err, &e) {
+		code = e.Code
+	}
+	return sqlerr.Newf(code, sqlerr.Pos{}, "column %q: %w", c.leaf.name, err)
 }
 
 // judgeDictionary drops a dictionary that is too large, or that a first look shows to be useless.
 func (c *column) judgeDictionary() error {
-	n, size, _ := c.values.dictionary()
-	if size > c.opts.DictionaryBytes {
+	size := c.interns.size()
+	if size.bytes > c.opts.DictionaryBytes {
 		return c.dropDictionary()
 	}
 	if !c.probed && len(c.codes) >= probeValues {
 		c.probed = true
-		if n*10 > len(c.codes)*9 {
+		if size.values*10 > len(c.codes)*9 {
 			return c.dropDictionary()
 		}
 	}
@@ -132,7 +135,7 @@ func (c *column) judgeDictionary() error {
 
 // dropDictionary writes the pending rows as PLAIN, and those to come.
 func (c *column) dropDictionary() error {
-	c.dict, c.pause = false, dictionaryPause
+	c.coded, c.pause = false, dictionaryPause
 	c.pending, c.replayed = c.replayed, c.pending
 	c.pending.reset()
 	codes := c.codes
@@ -143,7 +146,7 @@ func (c *column) dropDictionary() error {
 		if len(c.replayed.bits) > 0 {
 			set = bitutil.CountSetBits(c.replayed.bits, row, n)
 		}
-		c.values.recall(codes[:set])
+		c.interns.recall(codes[:set])
 		codes = codes[set:]
 		c.page = c.values.plain(c.page)
 		if err := c.endFullPage(); err != nil {
@@ -151,7 +154,7 @@ func (c *column) dropDictionary() error {
 		}
 	}
 	c.codes = c.codes[:0]
-	c.values.reset()
+	c.interns.reset()
 	return nil
 }
 
@@ -171,18 +174,18 @@ func (c *column) endPlainPage() error {
 
 // finish ends the chunk, which is then whole in c.chunk until reset.
 func (c *column) finish() error {
-	if c.dict {
-		n, size, coded := c.values.dictionary()
-		width := codeWidth(n)
-		if size+len(c.codes)*width/8 >= coded {
+	if c.coded {
+		size := c.interns.size()
+		width := codeWidth(size.values)
+		if size.bytes+len(c.codes)*width/8 >= size.interned {
 			if err := c.dropDictionary(); err != nil {
 				return c.named(err)
 			}
-		} else if err := c.writeCoded(n, width); err != nil {
+		} else if err := c.writeCoded(size.values, width); err != nil {
 			return c.named(err)
 		}
 	}
-	if !c.dict && c.pending.rows > 0 {
+	if !c.coded && c.pending.rows > 0 {
 		if err := c.endPlainPage(); err != nil {
 			return c.named(err)
 		}
@@ -197,7 +200,7 @@ func codeWidth(n int) int { return bits.Len(uint(max(n, 1) - 1)) }
 func (c *column) writeCoded(n, width int) error {
 	c.out.distinct = int64(n)
 	c.out.dictionaryAt = int64(len(c.chunk))
-	c.body = c.values.dictionaryPage(c.body[:0])
+	c.body = c.interns.page(c.body[:0])
 	if err := c.writePage(pageDictionary, encodingPlain, n, c.body); err != nil {
 		return err
 	}
@@ -217,7 +220,7 @@ func (c *column) writeCoded(n, width int) error {
 		c.page = appendHybrid(c.page, codes[:set], width)
 		var b bounds
 		if !c.opts.NoStatistics {
-			b = c.values.boundsOf(codes[:set])
+			b = c.interns.boundsOf(codes[:set])
 		}
 		if err := c.writeDataPage(encodingRLEDictionary, rows, rows-set, present, c.page, b); err != nil {
 			return err
@@ -346,124 +349,7 @@ func (c *column) reset() {
 	c.pending.reset()
 	c.out = chunkMeta{pages: c.out.pages[:0]}
 	c.pageRows = 0
-	c.values.reset()
-}
-
-// presence tells which of a number of rows have a value. It holds bits only from the first NULL on.
-type presence struct {
-	rows, nulls int
-	bits        []byte
-}
-
-func (p *presence) reset() { *p = presence{bits: p.bits[:0]} }
-
-// addArray adds rows [from, to) of a.
-func (p *presence) addArray(a arrow.Array, from, to int) {
-	switch {
-	case a.DataType().ID() == arrow.NULL:
-		p.grow(to - from)
-		bitutil.SetBitsTo(p.bits, int64(p.rows), int64(to-from), false)
-		p.rows, p.nulls = p.rows+to-from, p.nulls+to-from
-	case a.NullN() == 0:
-		p.addBits(nil, 0, to-from)
-	default:
-		p.addBits(a.NullBitmapBytes(), a.Data().Offset()+from, to-from)
+	if c.interns != nil {
+		c.interns.reset()
 	}
-}
-
-// addBits adds n rows, whose bits start at bit from; no bits are n values.
-func (p *presence) addBits(b []byte, from, n int) {
-	nulls := 0
-	if len(b) > 0 {
-		nulls = n - bitutil.CountSetBits(b, from, n)
-	}
-	if nulls > 0 || p.nulls > 0 {
-		p.grow(n)
-		if nulls > 0 {
-			bitutil.CopyBitmap(b, from, n, p.bits, p.rows)
-		} else {
-			bitutil.SetBitsTo(p.bits, int64(p.rows), int64(n), true)
-		}
-	}
-	p.rows, p.nulls = p.rows+n, p.nulls+nulls
-}
-
-// grow makes room for the bits of n more rows, and fills in those that were not held so far.
-func (p *presence) grow(n int) {
-	had := len(p.bits)
-	for len(p.bits) < (p.rows+n+7)/8 {
-		p.bits = append(p.bits, 0)
-	}
-	if had == 0 {
-		bitutil.SetBitsTo(p.bits, 0, int64(p.rows), true)
-	}
-}
-
-// codec compresses pages, for many goroutines at once.
-type codec struct {
-	id   int32
-	zstd *zstd.Encoder
-}
-
-func newCodec(c Compression, threads int) (*codec, error) {
-	switch c {
-	case Snappy:
-		return &codec{id: codecSnappy}, nil
-	case None:
-		return &codec{id: codecNone}, nil
-	case Zstd:
-		// Pages carry a checksum of their own, and a window larger than a page is of no use.
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(threads), zstd.WithEncoderCRC(false),
-			zstd.WithWindowSize(1<<20), zstd.WithZeroFrames(true))
-		if err != nil {
-			return nil, sqlerr.Newf(sqlerr.Internal, sqlerr.Pos{}, "starting zstd: %w", err)
-		}
-		return &codec{id: codecZstd, zstd: e}, nil
-	}
-	return nil, sqlerr.Newf(sqlerr.InvalidParameter, sqlerr.Pos{}, "no Parquet %s", c).WithHint("use snappy, zstd or none")
-}
-
-// compress appends nothing: it returns src compressed, in the memory of dst where that is enough.
-func (c *codec) compress(dst, src []byte) []byte {
-	if c.id == codecZstd {
-		return c.zstd.EncodeAll(src, dst[:0])
-	}
-	return s2.EncodeSnappy(dst[:cap(dst)], src)
-}
-
-// inParallel runs f(0) … f(n-1) on up to threads goroutines, the caller's among them, and returns one of their errors.
-func inParallel(threads, n int, f func(int) error) error {
-	if threads <= 1 || n <= 1 {
-		for i := range n {
-			if err := f(i); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var (
-		next   atomic.Int64
-		failed atomic.Pointer[error]
-		wg     sync.WaitGroup
-	)
-	work := func() {
-		for failed.Load() == nil {
-			i := int(next.Add(1)) - 1
-			if i >= n {
-				return
-			}
-			if err := f(i); err != nil {
-				failed.CompareAndSwap(nil, &err)
-			}
-		}
-	}
-	for range min(threads, n) - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
-	}
-	return nil
 }

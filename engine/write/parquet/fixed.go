@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"errors"
 	"math"
 	"math/bits"
 	"unsafe"
@@ -10,14 +9,6 @@ import (
 
 	"github.com/fletchdb/fletch/engine/sqlerr"
 )
-
-func codeOf(err error) sqlerr.Code {
-	var e *sqlerr.Error
-	if errors.As(err, &e) {
-		return e.Code
-	}
-	return sqlerr.Internal
-}
 
 // number is what a PLAIN page holds as it stands in memory, which is little-endian on every platform that Fletch is for.
 type number interface {
@@ -81,19 +72,16 @@ type fixed[T number] struct {
 	min, max T
 	bounded  bool // min and max are of a value
 
-	entries []T      // the dictionary
-	slots   []uint32 // a hash table of codes+1; its length is a power of two
-	shift   int
-	coded   int
-	seen    []bool
+	entries  []T      // the dictionary
+	slots    []uint32 // a hash table of codes+1; its length is a power of two
+	shift    int
+	interned int // bytes
+	seen     []bool
 }
 
 func newFixed[T number](r reader[T]) values { return &fixed[T]{read: r, buf: make([]T, 0, stepRows)} }
 
-func (f *fixed[T]) begin(a arrow.Array) error {
-	f.array = a
-	return nil
-}
+func (f *fixed[T]) begin(a arrow.Array) { f.array = a }
 
 func (f *fixed[T]) load(from, to int) (int, error) {
 	var err error
@@ -154,7 +142,7 @@ func (f *fixed[T]) takeBounds() bounds {
 }
 
 func (f *fixed[T]) intern(codes []uint32) []uint32 {
-	f.coded += len(f.current) * int(unsafe.Sizeof(T(0)))
+	f.interned += len(f.current) * int(unsafe.Sizeof(T(0)))
 	for _, v := range f.current {
 		if len(f.entries)*2 >= len(f.slots) {
 			f.growTable()
@@ -200,11 +188,11 @@ func (f *fixed[T]) growTable() {
 	}
 }
 
-func (f *fixed[T]) dictionary() (n, size, coded int) {
-	return len(f.entries), len(f.entries) * int(unsafe.Sizeof(T(0))), f.coded
+func (f *fixed[T]) size() dictionarySize {
+	return dictionarySize{len(f.entries), len(f.entries) * int(unsafe.Sizeof(T(0))), f.interned}
 }
 
-func (f *fixed[T]) dictionaryPage(dst []byte) []byte { return append(dst, rawBytes(f.entries)...) }
+func (f *fixed[T]) page(dst []byte) []byte { return append(dst, rawBytes(f.entries)...) }
 
 func (f *fixed[T]) recall(codes []uint32) {
 	f.buf = f.buf[:0]
@@ -225,7 +213,7 @@ func (f *fixed[T]) boundsOf(codes []uint32) bounds {
 }
 
 func (f *fixed[T]) reset() {
-	f.entries, f.slots, f.coded = f.entries[:0], f.slots[:0], 0
+	f.entries, f.slots, f.interned = f.entries[:0], f.slots[:0], 0
 }
 
 // marked returns n flags, in the memory of seen where that is enough: which codes occur.

@@ -92,6 +92,9 @@ func (o Options) withDefaults() Options {
 	if o.DictionaryBytes == 0 {
 		o.DictionaryBytes = defaultDictionaryBytes
 	}
+	// Counts and sizes of pages have 31 bits in the format.
+	o.RowGroupRows = min(o.RowGroupRows, 1<<30)
+	o.PageBytes, o.DictionaryBytes = min(o.PageBytes, 1<<30), min(o.DictionaryBytes, 1<<30)
 	o.Threads = max(o.Threads, 1)
 	return o
 }
@@ -131,7 +134,11 @@ func NewWriter(out io.Writer, schema *arrow.Schema, opts Options) (*Writer, erro
 		if err != nil {
 			return nil, err
 		}
-		w.columns = append(w.columns, &column{leaf: leaf, values: vals, opts: &w.opts, codec: codec})
+		c := &column{leaf: leaf, values: vals, opts: &w.opts, codec: codec}
+		if d, ok := vals.(dictionary); ok && opts.DictionaryBytes > 0 {
+			c.interns = d
+		}
+		w.columns = append(w.columns, c)
 	}
 	if err := w.put(magic); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -21,9 +22,13 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
+	"go.uber.org/goleak"
+
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/write/parquet"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A kind is a column type with its values by row number: clustered ones that a dictionary suits, and scattered ones that
 // none does.
@@ -68,6 +73,9 @@ var kinds = map[string]kind{
 		return fmt.Sprint(float32(r.IntN(d)) - 100.5)
 	}},
 	"float64": {arrow.PrimitiveTypes.Float64, func(r *rand.Rand, d int) string { return fmt.Sprint(float64(r.IntN(d)) / 7) }},
+	"dec32":   {&arrow.Decimal32Type{Precision: 7, Scale: 2}, decimal(7)},
+	"dec64":   {&arrow.Decimal64Type{Precision: 18, Scale: 2}, decimal(18)},
+	"dec64/9": {&arrow.Decimal64Type{Precision: 9, Scale: 2}, decimal(9)},
 	"dec9":    {&arrow.Decimal128Type{Precision: 9, Scale: 2}, decimal(9)},
 	"dec18":   {&arrow.Decimal128Type{Precision: 18, Scale: 2}, decimal(18)},
 	"dec38":   {&arrow.Decimal128Type{Precision: 38, Scale: 2}, decimal(38)},
@@ -183,7 +191,7 @@ func read(t *testing.T, data []byte) []string {
 }
 
 func TestRoundTrip(t *testing.T) {
-	small := parquet.Options{PageBytes: 3000, RowGroupRows: 9000, DictionaryBytes: 5000}
+	small := parquet.Options{PageBytes: 3000, RowGroupRows: 4500, DictionaryBytes: 5000}
 	for name, k := range kinds {
 		for _, tc := range []struct {
 			name                       string
@@ -192,13 +200,15 @@ func TestRoundTrip(t *testing.T) {
 		}{
 			{"empty", 0, 1, 1, 0, parquet.Options{}},
 			{"one value", 5000, 5000, 1, 0, parquet.Options{}},
-			{"few values", 20_000, 777, 9, 5, small},
-			{"few values, many pages", 20_000, 7000, 150, 0, small},
-			{"many values", 20_000, 9001, 1 << 20, 7, small},
-			{"almost only nulls", 9000, 4096, 1 << 20, 1, small},
-			{"no dictionary", 10_000, 10_000, 30, 3, parquet.Options{DictionaryBytes: -1, Compression: parquet.None}},
-			{"zstd", 10_000, 10_000, 1000, 3, parquet.Options{Compression: parquet.Zstd}},
-			{"bare", 10_000, 10_000, 1000, 3, parquet.Options{NoStatistics: true, PageBytes: 1000}},
+			{"few values", 9500, 777, 9, 5, small},
+			{"few values, many pages", 9500, 7000, 150, 0, small},
+			{"many values", 9500, 4501, 1 << 20, 7, small},
+			{"late nulls", 9500, 9500, 100, 2000, small},
+			{"late nulls, many values", 9500, 9500, 1 << 20, 2000, small},
+			{"almost only nulls", 5000, 4096, 1 << 20, 1, small},
+			{"no dictionary", 5000, 5000, 30, 3, parquet.Options{DictionaryBytes: -1, Compression: parquet.None}},
+			{"zstd", 5000, 5000, 1000, 3, parquet.Options{Compression: parquet.Zstd}},
+			{"bare", 5000, 5000, 1000, 3, parquet.Options{NoStatistics: true, PageBytes: 1000}},
 		} {
 			t.Run(name+"/"+tc.name, func(t *testing.T) {
 				schema, recs := batches(t, k, tc.rows, tc.size, tc.distinct, tc.null)
@@ -260,6 +270,7 @@ func TestThreadsAndBatchesDoNotShow(t *testing.T) {
 	}
 }
 
+// Each value fills a page, so that the bounds of the chunk are those of several pages.
 func TestStatistics(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "i", Type: arrow.PrimitiveTypes.Int64},
@@ -268,21 +279,25 @@ func TestStatistics(t *testing.T) {
 		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
 		{Name: "d", Type: &arrow.Decimal128Type{Precision: 38}},
 	}, nil)
+	low, high := "a"+strings.Repeat("é", 100), "é"+strings.Repeat("z", 200)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-	for i, s := range []string{"b", "", "ab", strings.Repeat("é", 100)} {
-		b.Field(0).(*array.Int64Builder).Append(int64(i - 2))
-		b.Field(1).(*array.Uint32Builder).Append(uint32(i - 2))
-		b.Field(2).(*array.Float64Builder).Append([]float64{math.NaN(), 0, 3, math.Inf(1)}[i])
-		if s == "" {
-			b.Field(3).AppendNull()
-		} else {
-			b.Field(3).(*array.StringBuilder).Append(s)
+	for i, s := range []string{"b", "", low, high} {
+		for range 1024 {
+			b.Field(0).(*array.Int64Builder).Append(int64(i - 2))
+			b.Field(1).(*array.Uint32Builder).Append(uint32(i - 2))
+			b.Field(2).(*array.Float64Builder).Append([]float64{math.NaN(), 0, 3, math.Inf(1)}[i])
+			if s == "" {
+				b.Field(3).AppendNull()
+			} else {
+				b.Field(3).(*array.StringBuilder).Append(s)
+			}
+			b.Field(4).(*array.Decimal128Builder).Append(decimal128.FromI64(int64(i - 2)))
 		}
-		b.Field(4).(*array.Decimal128Builder).Append(decimal128.FromI64(int64(i - 2)))
 	}
 	rec := b.NewRecordBatch()
 	for _, dictionary := range []int{0, -1} {
-		r := open(t, write(t, schema, []arrow.RecordBatch{rec}, parquet.Options{DictionaryBytes: dictionary}))
+		opts := parquet.Options{DictionaryBytes: dictionary, PageBytes: 1}
+		r := open(t, write(t, schema, []arrow.RecordBatch{rec}, opts))
 		stats := func(i int) metadata.TypedStatistics {
 			m, err := r.MetaData().RowGroup(0).ColumnChunk(i)
 			if err != nil {
@@ -303,9 +318,14 @@ func TestStatistics(t *testing.T) {
 		if s := stats(2).(*metadata.Float64Statistics); !math.Signbit(s.Min()) || s.Min() != 0 || !math.IsInf(s.Max(), 1) {
 			t.Errorf("float64: %v to %v", s.Min(), s.Max())
 		}
+		// Long texts are cut to bounds around them, at whole characters.
 		s := stats(3).(*metadata.ByteArrayStatistics)
-		if high := string(s.Max()); string(s.Min()) != "ab" || high < strings.Repeat("é", 100) || s.NullCount() != 1 {
-			t.Errorf("utf8: %q to %q, %d nulls", s.Min(), high, s.NullCount())
+		gotLow, gotHigh := string(s.Min()), string(s.Max())
+		if !strings.HasPrefix(low, gotLow) || len(gotLow) > 128 || !utf8.ValidString(gotLow) {
+			t.Errorf("utf8: from %q", gotLow)
+		}
+		if gotHigh <= high || len(gotHigh) > 128 || s.NullCount() != 1024 {
+			t.Errorf("utf8: to %q, %d nulls", gotHigh, s.NullCount())
 		}
 		if s := stats(4).(*metadata.FixedLenByteArrayStatistics); s.Min()[0] != 0xff || s.Max()[0] != 0 || s.Max()[15] != 1 {
 			t.Errorf("decimal: %x to %x", s.Min(), s.Max())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/fletchdb/fletch/engine/sqlerr"
@@ -102,8 +103,19 @@ func plan(f arrow.Field) (*leaf, values, error) {
 		return l, newFixed(direct((*array.Date32).Date32Values)), nil
 	case *arrow.TimestampType:
 		return l, l.timestamp(t), nil
+	case *arrow.Decimal32Type:
+		l.decimal(t)
+		return l, newFixed(direct((*array.Decimal32).Values)), nil
+	case *arrow.Decimal64Type:
+		if l.decimal(t); l.physical == typeInt32 {
+			return l, newFixed(converted((*array.Decimal64).Values, func(v decimal.Decimal64) (int32, bool) {
+				return int32(v), v == decimal.Decimal64(int32(v))
+			})), nil
+		}
+		return l, newFixed(direct((*array.Decimal64).Values)), nil
 	case *arrow.Decimal128Type:
-		return l, l.decimal(t), nil
+		l.decimal(t)
+		return l, l.decimal128(), nil
 	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
 		l.text()
 		return l, &byteArrays{}, nil
@@ -163,23 +175,32 @@ func (l *leaf) timestamp(t *arrow.TimestampType) values {
 	return newFixed(direct((*array.Timestamp).TimestampValues))
 }
 
-func (l *leaf) decimal(t *arrow.Decimal128Type) values {
-	l.converted, l.logical, l.precision, l.scale = convertedDecimal, logicalDecimal, t.Precision, t.Scale
+// decimal takes the least integer that has room, or bytes.
+func (l *leaf) decimal(t arrow.DecimalType) {
+	l.converted, l.logical, l.precision, l.scale = convertedDecimal, logicalDecimal, t.GetPrecision(), t.GetScale()
 	switch {
-	case t.Precision <= maxPrecision32:
+	case l.precision <= maxPrecision32:
 		l.physical, l.compare = typeInt32, compareInt32
+	case l.precision <= maxPrecision64:
+		l.physical, l.compare = typeInt64, compareInt64
+	default:
+		l.physical, l.width, l.compare = typeFixed, decimalWidth(l.precision), compareBigEndian
+	}
+}
+
+func (l *leaf) decimal128() values {
+	switch l.physical {
+	case typeInt32:
 		return newFixed(converted((*array.Decimal128).Values, func(v decimal128.Num) (int32, bool) {
 			n := int32(v.LowBits())
 			return n, int64(n) == int64(v.LowBits()) && v.HighBits() == int64(n)>>63
 		}))
-	case t.Precision <= maxPrecision64:
-		l.physical, l.compare = typeInt64, compareInt64
+	case typeInt64:
 		return newFixed(converted((*array.Decimal128).Values, func(v decimal128.Num) (int64, bool) {
 			n := int64(v.LowBits())
 			return n, v.HighBits() == n>>63
 		}))
 	}
-	l.physical, l.width, l.compare = typeFixed, decimalWidth(t.Precision), compareBigEndian
 	return &byteArrays{width: int(l.width)}
 }
 
