@@ -11,6 +11,7 @@ import (
 	"github.com/fletchdb/fletch/engine/exec"
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/vector"
 )
 
@@ -97,6 +98,9 @@ func execute(t testing.TB, plan Plan, threads int, shape Shape, enough int, in [
 	}
 	c := &Collect{table: Table{Fields: root.Schema()}, Enough: enough}
 	err := exec.Run(t.Context(), root, env, c)
+	if sqlerr.CodeOf(err) == sqlerr.Internal && err != nil && !errors.Is(err, shape.Fail) {
+		t.Errorf("%v: %v", err, errors.Unwrap(err))
+	}
 	if used := mem.Used(); used != 0 {
 		t.Errorf("%d bytes stay reserved", used)
 	}

@@ -168,9 +168,6 @@ func (s *seen) has(g int) bool {
 
 // valid is the bitmap of the groups ids, nil if all have had a value.
 func (s *seen) valid(l *lane, ids []int32) []uint64 {
-	if !s.some {
-		return nil
-	}
 	all := true
 	v := l.roomValid(len(ids))
 	for i, id := range ids {

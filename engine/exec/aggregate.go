@@ -508,6 +508,9 @@ func (d *distinctSet) each(ctx context.Context, batch int, f func(args []*vector
 
 func (a *aggregate) Combine(_ context.Context, l Local) error {
 	t := l.(*aggLocal).table
+	if err := t.size(t.len()); err != nil { // it may not have had a row
+		return err
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tables = append(a.tables, t)
@@ -776,8 +779,6 @@ func (r *aggReader) Next(context.Context) (*vector.Batch, error) {
 	r.cols = r.cols[:0]
 	if t.keys != nil {
 		r.cols = append(r.cols, t.keys.keys(r.ids, r.keys)...)
-	} else if err := t.size(1); err != nil {
-		return nil, err
 	}
 	states := make([][]*vector.Vector, len(a.states))
 	for i, acc := range t.accs {
