@@ -245,7 +245,13 @@ func (f *formatter) frame(w *Frame) {
 }
 
 func (f *formatter) bound(b FrameBound) {
-	if b.Offset != nil {
+	switch b.Offset.(type) {
+	case nil:
+	case *ColumnRef: // a column may be called unbounded
+		f.put("(")
+		f.expr(b.Offset, lowest)
+		f.put(") ")
+	default:
 		f.expr(b.Offset, lowest)
 		f.put(" ")
 	}

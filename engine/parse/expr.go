@@ -338,13 +338,12 @@ func (p *parser) parenthesised() (*ast.Query, []ast.Expr) {
 		start := p.tok.start
 		query, e := p.paren()
 		if query != nil {
-			span := p.span(start)
-			query = p.moreQuery(query, start)
-			if p.tok.kind == ')' || p.err != nil {
+			more := p.moreQuery(query, start)
+			if more != query || p.tok.kind == ')' || p.err != nil {
 				p.leave(outer)
-				return query, nil
+				return more, nil
 			}
-			e = &ast.ScalarSubquery{Span: span, Query: query}
+			e = &ast.ScalarSubquery{Span: p.span(start), Query: query}
 		}
 		items = append(items, p.infix(e, start, precOr))
 		p.leave(outer)

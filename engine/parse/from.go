@@ -180,13 +180,12 @@ func (p *parser) parenTable() (*ast.Query, ast.TableRef) {
 	if p.tok.kind == '(' {
 		query, inner := p.parenTable()
 		if query != nil {
-			span := p.span(start)
-			query = p.moreQuery(query, start)
-			if p.tok.kind == ')' {
-				p.advance()
-				return query, nil
+			more := p.moreQuery(query, start)
+			if more != query || p.tok.kind == ')' {
+				p.expect(')')
+				return more, nil
 			}
-			d := &ast.DerivedTable{Span: span, Query: query, Alias: p.tableAlias()}
+			d := &ast.DerivedTable{Query: query, Alias: p.tableAlias()}
 			d.Span = p.span(start)
 			inner = d
 		} else {

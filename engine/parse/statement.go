@@ -183,15 +183,16 @@ func (p *parser) option() ast.Option {
 
 // setting reads the value of an option or a setting: a constant, a bare word, a list in parentheses.
 func (p *parser) setting(what string) ast.Expr {
-	t := p.tok
-	switch next := p.peek(1); {
-	case t.kw == kwTrue, t.kw == kwFalse, t.kw == kwNull, t.kw == kwInterval, next.kind == '(', next.kind == '[', next.kind == '{', next.isString():
-		return p.expr()
-	case t.kind == tokIdent, t.kind == tokQuoted:
+	switch t := p.tok; t.kind {
+	case tokIdent, tokQuoted:
+		switch next := p.peek(1); {
+		case t.kw == kwTrue, t.kw == kwFalse, t.kw == kwNull, t.kw == kwNot, t.kw == kwInterval, next.kind == '(', next.kind == '[', next.kind == '{', next.isString():
+			return p.expr()
+		}
 		// A word is a string, as in PostgreSQL; with dots it is one too.
 		n := p.qualified(t.start, p.label())
 		return &ast.Literal{Span: n.Span, Kind: ast.StringLiteral, Value: n.String()}
-	case t.kind == '(':
+	case '(':
 		p.advance()
 		r := &ast.Row{Items: []ast.Expr{p.setting(what)}}
 		for p.accept(',') {
@@ -200,7 +201,7 @@ func (p *parser) setting(what string) ast.Expr {
 		p.expect(')')
 		r.Span = p.span(t.start)
 		return r
-	case t.kind == ',', t.kind == ')', t.kind == tokEnd, t.kind == ';':
+	case ',', ')', tokEnd, ';':
 		p.unexpected(what)
 		return nil
 	}
@@ -271,6 +272,9 @@ func (p *parser) describeStatement(start int32) ast.Statement {
 		d.Table = &n
 	case p.tok.kind == '(' || p.atQuery():
 		d.Query = p.query()
+		if t, ok := bodyOf(d.Query).(*ast.TableQuery); ok && p.err == nil {
+			d.Query, d.Table = nil, &t.Name
+		}
 	case p.atString():
 		d.File = p.stringLiteral("a file")
 	default:

@@ -87,7 +87,7 @@ func (p *parser) baseType() *ast.TypeName {
 			p.nestedType(t)
 		}
 	}
-	if p.tok.kind == '(' {
+	if p.tok.kind == '(' && t.Unit == "" {
 		p.typeMods(t)
 	}
 	switch first.kw {
