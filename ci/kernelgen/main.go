@@ -9,10 +9,15 @@
 package main
 
 import (
+	"flag"
+	"os"
+
 	. "github.com/mmcloughlin/avo/build"
 )
 
 func main() {
+	flag.Parse()
+	os.Args = os.Args[:1] // avo quotes them in what it writes, and where that goes must not change it
 	genCompare()
 	genUnpack()
 	genLookup()
