@@ -129,7 +129,14 @@ func (x *exprBinder) aggregate(e *ast.FuncCall, name string) (expr.Expr, error) 
 			return nil, err
 		}
 	}
-	c := *x.group.aggregate(x.b, a, name)
+	label := expr.AggregateString(a)
+	if len(label) > 32 {
+		label = name
+	}
+	if x.named == e {
+		label = x.as
+	}
+	c := *x.group.aggregate(x.b, a, label)
 	c.P = e.Pos
 	return &c, nil
 }

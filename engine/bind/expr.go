@@ -24,6 +24,9 @@ type exprBinder struct {
 	group *grouping
 	// inAggregate is set within the arguments of an aggregate.
 	inAggregate bool
+	// named is an expression that stands alone under the name as.
+	named ast.Expr
+	as    string
 	// alias resolves names that the scope does not know: ORDER BY's output columns. May be nil.
 	alias func(name string) expr.Expr
 }

@@ -194,6 +194,9 @@ func (s *selection) bindItem(x *exprBinder, it item) (expr.Expr, error) {
 func (s *selection) bindItems(keepUnknown bool) error {
 	x := &exprBinder{b: s.b, scope: s.scope, clause: "SELECT", applies: &s.ofOutputs, group: s.group}
 	for i := range s.items {
+		if x.named = nil; s.items[i].name != outputName(s.items[i].ast) {
+			x.named, x.as = s.items[i].ast, s.items[i].name
+		}
 		e, err := s.bindItem(x, s.items[i])
 		if err == nil && !keepUnknown {
 			e, err = settle(e)

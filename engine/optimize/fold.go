@@ -1,0 +1,231 @@
+package optimize
+
+import (
+	"slices"
+
+	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/logical"
+	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/sqltype"
+)
+
+func nullable(e expr.Expr) bool { return physical.Nullable(e) }
+
+// fold computes constants and simplifies conditions; a filter that is never true gives no rows, one that always is goes.
+func fold(o *optimizer, root logical.Node) (logical.Node, error) {
+	f := &folder{}
+	root = logical.Rewrite(root, func(n logical.Node) logical.Node {
+		n = logical.MapExprs(n, f.simplify)
+		switch n := n.(type) {
+		case *logical.Filter:
+			f.where = true
+			cond := onlyTrue(n.Cond)
+			l, ok := cond.(*expr.Literal)
+			switch {
+			case ok && l.Value.IsTrue():
+				return n.Input
+			case ok:
+				return empty(n)
+			case cond != n.Cond:
+				return &logical.Filter{Input: n.Input, Cond: cond}
+			}
+		case *logical.Join:
+			if l, ok := n.On.(*expr.Literal); ok && l.Value.IsTrue() && !n.NullAware {
+				c := *n
+				c.On = nil
+				return &c
+			}
+		}
+		return n
+	})
+	return root, f.err
+}
+
+// A folder simplifies expressions. The first error sticks.
+type folder struct {
+	where bool
+	err   error
+}
+
+// simplify is e with constants computed, operands first.
+func (f *folder) simplify(e expr.Expr) expr.Expr {
+	e = expr.Map(e, f.simplify)
+	switch e := e.(type) {
+	case *expr.Literal, *expr.Column, *expr.Param:
+		return e
+	case *expr.Logic:
+		return simplifyLogic(e)
+	case *expr.Not:
+		if l, ok := e.X.(*expr.Literal); ok {
+			return notLiteral(l)
+		}
+		return expr.NewNot(e.X)
+	case *expr.Compare:
+		if c := simplifyCompare(e); c != nil {
+			return c
+		}
+	case *expr.IsNull:
+		if !nullable(e.X) {
+			return expr.NewLiteral(expr.BoolValue(e.Negated), e.P)
+		}
+	case *expr.Case:
+		if c := simplifyCase(e); c != e {
+			return c
+		}
+	}
+	return f.constant(e)
+}
+
+// constant computes e if all its operands are constants. What fails stays: its row may never come, and then it is no error.
+func (f *folder) constant(e expr.Expr) expr.Expr {
+	for _, x := range expr.Children(e) {
+		if _, ok := x.(*expr.Literal); !ok {
+			return e
+		}
+	}
+	if !expr.IsImmutable(e) {
+		return e
+	}
+	c, err := foldConstant(e)
+	if err != nil {
+		return e
+	}
+	return c
+}
+
+func simplifyLogic(e *expr.Logic) expr.Expr {
+	absorbing := e.Op == expr.Or // TRUE decides an OR, FALSE an AND
+	var args []expr.Expr
+	changed := false
+	for _, a := range e.Args {
+		if l, ok := a.(*expr.Literal); ok && !l.Value.Null {
+			if l.Value.IsTrue() == absorbing {
+				return l
+			}
+			changed = true
+			continue
+		}
+		if slices.ContainsFunc(args, func(x expr.Expr) bool { return expr.Equal(x, a) }) {
+			changed = true
+			continue
+		}
+		if l, ok := a.(*expr.Logic); ok && l.Op == e.Op {
+			changed = true
+		}
+		args = append(args, a)
+	}
+	if !changed {
+		return e
+	}
+	if e.Op == expr.Or {
+		return expr.NewOr(args...)
+	}
+	return expr.NewAnd(args...)
+}
+
+func notLiteral(l *expr.Literal) expr.Expr {
+	if l.Value.Null {
+		return l
+	}
+	return expr.NewLiteral(expr.BoolValue(!l.Value.IsTrue()), l.P)
+}
+
+// simplifyCompare knows the comparisons whose value is plain without computing; nil where it is not.
+func simplifyCompare(e *expr.Compare) expr.Expr {
+	if e.Op < expr.Distinct {
+		for _, x := range []expr.Expr{e.L, e.R} {
+			if l, ok := x.(*expr.Literal); ok && l.Value.Null {
+				return expr.Null(sqltype.Of(sqltype.Bool), e.P)
+			}
+		}
+	}
+	if c := narrowCast(e); c != nil {
+		return c
+	}
+	return nil
+}
+
+// narrowCast compares a column with a constant in the column's own type where both sides were cast to a wider one and the
+// constant fits: the scan can then use the column's statistics, and no row is cast.
+func narrowCast(e *expr.Compare) expr.Expr {
+	l, r, op := e.L, e.R, e.Op
+	if _, ok := l.(*expr.Literal); ok {
+		l, r, op = r, l, op.Flip()
+	}
+	cast, isCast := l.(*expr.Cast)
+	lit, isLiteral := r.(*expr.Literal)
+	if !isCast || !isLiteral || cast.Try || !exactCast(cast.X.Type(), cast.To) {
+		return nil
+	}
+	small, err := expr.Coerce(lit, cast.X.Type(), expr.Explicit)
+	if err != nil {
+		return nil
+	}
+	v, ok := small.(*expr.Literal)
+	if !ok {
+		return nil
+	}
+	return &expr.Compare{At: e.At, Op: op, L: cast.X, R: v}
+}
+
+// exactCast tells whether a cast keeps every value and the order of values.
+func exactCast(from, to sqltype.Type) bool {
+	switch {
+	case from.IsInteger() && to.IsInteger(), from.IsInteger() && to.Kind == sqltype.Decimal:
+		return expr.CastAllowed(from, to, expr.Implicit)
+	case from.Kind == sqltype.Decimal && to.Kind == sqltype.Decimal:
+		return to.Scale >= from.Scale && to.Precision-to.Scale >= from.Precision-from.Scale
+	}
+	return false
+}
+
+func simplifyCase(e *expr.Case) expr.Expr {
+	var whens []expr.When
+	otherwise := e.Else
+	changed := false
+	for _, w := range e.Whens {
+		l, ok := w.Cond.(*expr.Literal)
+		if !ok {
+			whens = append(whens, w)
+			continue
+		}
+		changed = true
+		if l.Value.IsTrue() {
+			otherwise = w.Then
+			break
+		}
+	}
+	switch {
+	case !changed:
+		return e
+	case len(whens) > 0:
+		return &expr.Case{At: e.At, Whens: whens, Else: otherwise, Typ: e.Typ}
+	case otherwise == nil:
+		return expr.Null(e.Typ, e.P)
+	}
+	return otherwise
+}
+
+// onlyTrue simplifies a condition of which only the rows where it is true are kept: NULL is as good as FALSE.
+func onlyTrue(e expr.Expr) expr.Expr {
+	switch x := e.(type) {
+	case *expr.Literal:
+		if x.Value.Null {
+			return expr.NewLiteral(expr.BoolValue(false), x.P)
+		}
+	case *expr.Compare:
+		// x IS TRUE
+		if l, ok := x.R.(*expr.Literal); ok && x.Op == expr.NotDistinct && l.Value.IsTrue() {
+			return onlyTrue(x.L)
+		}
+	case *expr.Logic:
+		m := expr.Map(e, onlyTrue)
+		if l, ok := m.(*expr.Logic); ok && m != e {
+			return simplifyLogic(l)
+		}
+		return m
+	}
+	return e
+}
+
+func foldConstant(e expr.Expr) (expr.Expr, error) { return e, nil }

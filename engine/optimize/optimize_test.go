@@ -1,0 +1,112 @@
+package optimize_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/fletchdb/fletch/engine/ast"
+	"github.com/fletchdb/fletch/engine/bind"
+	"github.com/fletchdb/fletch/engine/catalog/catalogtest"
+	"github.com/fletchdb/fletch/engine/estimate"
+	"github.com/fletchdb/fletch/engine/explain"
+	"github.com/fletchdb/fletch/engine/logical"
+	"github.com/fletchdb/fletch/engine/optimize"
+	"github.com/fletchdb/fletch/engine/parse"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+)
+
+// TestRules runs the golden cases: testdata has a file per rule, with a case where it does its work and one where it must not.
+//
+//	tables              catalogtest's text: replaces the tables
+//	optimize rule=NAME  the plan after that rule and all before it; "unchanged" where the rule did nothing
+//	plan                the plan after all rules, with the expected rows
+//	query file=NAME     plan, of a query of TPC-H
+func TestRules(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		tables := catalogtest.TPCH()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "tables":
+				var err error
+				if tables, err = catalogtest.Parse(d.Input); err != nil {
+					d.Fatalf(t, "%v", err)
+				}
+				return ""
+			case "optimize":
+				var rule string
+				d.ScanArgs(t, "rule", &rule)
+				return optimized(t, tables, d.Input, rule)
+			case "plan":
+				return planned(t, tables, d.Input)
+			case "query":
+				var name string
+				d.ScanArgs(t, "file", &name)
+				sql, err := os.ReadFile(filepath.Join("../catalog/catalogtest/tpch", name+".sql"))
+				if err != nil {
+					d.Fatalf(t, "%v", err)
+				}
+				return planned(t, tables, string(sql))
+			}
+			d.Fatalf(t, "no command %q", d.Cmd)
+			return ""
+		})
+	})
+}
+
+func bound(t *testing.T, tables catalogtest.Catalog, sql string) (*logical.Plan, error) {
+	t.Helper()
+	st, err := parse.ParseOne(sql)
+	if err != nil {
+		return nil, err
+	}
+	return bind.Query(t.Context(), st.(*ast.QueryStatement).Query, tables, bind.Config{})
+}
+
+func optimized(t *testing.T, tables catalogtest.Catalog, sql, rule string) string {
+	t.Helper()
+	p, err := bound(t, tables, sql)
+	if err != nil {
+		return failure(err, sql)
+	}
+	changed := false
+	out, err := optimize.Plan(p, optimize.Config{Until: rule, Trace: func(name string, _ logical.Node) { changed = name == rule }})
+	if err != nil {
+		return failure(err, sql)
+	}
+	s := explain.Logical(out.Root, nil)
+	if !changed {
+		return "unchanged\n" + s
+	}
+	return s
+}
+
+func planned(t *testing.T, tables catalogtest.Catalog, sql string) string {
+	t.Helper()
+	p, err := bound(t, tables, sql)
+	if err != nil {
+		return failure(err, sql)
+	}
+	out, err := optimize.Plan(p, optimize.Config{})
+	if err != nil {
+		return failure(err, sql)
+	}
+	return explain.Logical(out.Root, estimate.New().Rows)
+}
+
+func failure(err error, sql string) string {
+	var e *sqlerr.Error
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	at := ""
+	if !e.Pos.IsZero() {
+		at = fmt.Sprintf(" at %q", sql[e.Pos.Start:e.Pos.End])
+	}
+	return strings.TrimSpace(fmt.Sprintf("error %s%s: %s\nhint: %s", e.Code, at, e.Message, e.Hint))
+}

@@ -1,0 +1,204 @@
+package optimize
+
+import (
+	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/logical"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+)
+
+// domain makes a's subquery independent in the general way: the different values of the outer columns that it reads are
+// joined into it where it reads them, and carried up to its output. Then the outer rows are joined with what belongs to their
+// values. The outer query is computed twice, once for its values.
+func (u *unnester) domain(a *logical.Apply) (logical.Node, tied) {
+	inputCols := logical.Output(a.Input)
+	d := &domain{u: u, pos: a.Pos, outer: logical.ColSet{}}
+	values, copies := logical.Clone(a.Input, u.o.like)
+	group := &logical.Aggregate{Input: values}
+	used := logical.Outer(a.Sub)
+	for _, c := range a.Input.Columns() {
+		if used[c.ID] && inputCols[c.ID] {
+			d.cols = append(d.cols, c)
+			d.outer[c.ID] = true
+			group.Groups = append(group.Groups, logical.Pass(copies[c.ID]))
+		}
+	}
+	d.values = group
+	sub, domain := d.bind(a.Sub)
+	t := tied{with: map[expr.ColumnID]expr.Expr{}, domain: domain}
+	for i, c := range d.cols {
+		if domain != nil {
+			t.conds = append(t.conds, &expr.Compare{Op: equalOp(c), L: c, R: domain[i]})
+		}
+	}
+	return sub, t
+}
+
+// equalOp compares a column of the outer query with its domain: NULL is a value there.
+func equalOp(c *expr.Column) expr.CompareOp {
+	if c.Nullable {
+		return expr.NotDistinct
+	}
+	return expr.Eq
+}
+
+// A domain is the values of outer columns on their way into a subquery.
+type domain struct {
+	u      *unnester
+	pos    sqlerr.Pos
+	cols   []*expr.Column // of the outer query
+	outer  logical.ColSet
+	values *logical.Aggregate // rows of different values of cols
+}
+
+// copy is a fresh copy of the values and its columns.
+func (d *domain) copy() (logical.Node, []*expr.Column) {
+	n, _ := logical.Clone(d.values, d.u.o.like)
+	return n, n.Columns()
+}
+
+func (d *domain) reads(n logical.Node) bool {
+	for id := range logical.Outer(n) {
+		if d.outer[id] {
+			return true
+		}
+	}
+	return false
+}
+
+// replace is e over a copy of the values.
+func (d *domain) replace(e expr.Expr, cols []*expr.Column) expr.Expr {
+	with := map[expr.ColumnID]expr.Expr{}
+	for i, c := range d.cols {
+		with[c.ID] = cols[i]
+	}
+	return logical.Replace(e, with)
+}
+
+func (d *domain) equal(a, b []*expr.Column) []expr.Expr {
+	out := make([]expr.Expr, len(a))
+	for i := range a {
+		out[i] = &expr.Compare{Op: equalOp(d.cols[i]), L: a[i], R: b[i]}
+	}
+	return out
+}
+
+// bind is n computed for every value of the domain: its own columns and the domain's, which are given back.
+func (d *domain) bind(n logical.Node) (logical.Node, []*expr.Column) {
+	if !d.reads(n) {
+		values, cols := d.copy()
+		return &logical.Join{Left: n, Right: values}, cols
+	}
+	switch n := n.(type) {
+	case *logical.Filter:
+		in, cols := d.bind(n.Input)
+		return &logical.Filter{Input: in, Cond: d.replace(n.Cond, cols)}, cols
+	case *logical.Project:
+		in, cols := d.bind(n.Input)
+		p := &logical.Project{Input: in}
+		for _, it := range n.Items {
+			p.Items = append(p.Items, logical.Item{Col: it.Col, Expr: d.replace(it.Expr, cols)})
+		}
+		for _, c := range cols {
+			p.Items = append(p.Items, logical.Pass(c))
+		}
+		return p, cols
+	case *logical.Aggregate:
+		return d.aggregate(n)
+	case *logical.Join:
+		return d.join(n)
+	case *logical.Union:
+		return d.union(n)
+	case *logical.Sort:
+		if n.Fetch < 0 && n.Offset == 0 {
+			return d.bind(n.Input)
+		}
+	}
+	d.u.fail(sqlerr.New(sqlerr.Unsupported, d.pos, "a correlated subquery with LIMIT or OFFSET is not supported").
+		WithHint("use min or max, or join with the subquery in FROM"))
+	values, cols := d.copy()
+	return &logical.Join{Left: n, Right: values}, cols
+}
+
+// aggregate groups by the domain too. Without groups of its own it gives a row for every value, also where nothing was found.
+func (d *domain) aggregate(n *logical.Aggregate) (logical.Node, []*expr.Column) {
+	in, cols := d.bind(n.Input)
+	out := &logical.Aggregate{Input: in}
+	for _, g := range n.Groups {
+		out.Groups = append(out.Groups, logical.Item{Col: g.Col, Expr: d.replace(g.Expr, cols)})
+	}
+	for _, c := range cols {
+		out.Groups = append(out.Groups, logical.Pass(c))
+	}
+	counts := map[expr.ColumnID]bool{}
+	for _, a := range n.Aggs {
+		moved, _ := logical.MapAggregate(a.Aggregate, func(e expr.Expr) expr.Expr { return d.replace(e, cols) })
+		out.Aggs = append(out.Aggs, logical.Agg{Col: a.Col, Aggregate: moved})
+		counts[a.Col.ID] = moved.Func == "count" || moved.Func == "count_star"
+	}
+	if len(n.Groups) > 0 {
+		return out, cols
+	}
+	values, all := d.copy()
+	j := &logical.Join{Kind: logical.Left, Left: values, Right: out, On: and(d.equal(all, cols))}
+	p := &logical.Project{Input: j}
+	for i, a := range n.Aggs {
+		if !counts[a.Col.ID] {
+			p.Items = append(p.Items, logical.Pass(a.Col))
+			continue
+		}
+		found := d.u.o.like(a.Col)
+		out.Aggs[i].Col = found
+		zero := expr.NewLiteral(expr.IntValue(found.Typ, 0), d.pos)
+		p.Items = append(p.Items, logical.Item{Col: a.Col, Expr: &expr.Case{Whens: []expr.When{{Cond: &expr.IsNull{X: found}, Then: zero}}, Else: found, Typ: found.Typ}})
+	}
+	for _, c := range all {
+		p.Items = append(p.Items, logical.Pass(c))
+	}
+	return p, all
+}
+
+func (d *domain) join(n *logical.Join) (logical.Node, []*expr.Column) {
+	c := *n
+	onReads := n.On != nil && d.outer.Touches(n.On)
+	bindRight := d.reads(n.Right) || n.Kind != logical.Inner && onReads
+	bindLeft := d.reads(n.Left) || n.Kind != logical.Inner || !bindRight
+	if n.Kind > logical.Left && n.Kind != logical.Semi && n.Kind != logical.Anti && n.Kind != logical.Mark || bindRight && n.NullAware {
+		d.u.fail(sqlerr.New(sqlerr.Unsupported, d.pos, "a correlated subquery with this join is not supported").
+			WithHint("join with the subquery in FROM"))
+	}
+	var l, r []*expr.Column
+	if bindLeft {
+		c.Left, l = d.bind(n.Left)
+	}
+	if bindRight && (n.Kind != logical.Inner || d.reads(n.Right)) {
+		c.Right, r = d.bind(n.Right)
+	}
+	cols := l
+	if cols == nil {
+		cols = r
+	}
+	var on []expr.Expr
+	if n.On != nil {
+		on = expr.Conjuncts(d.replace(n.On, cols))
+	}
+	if l != nil && r != nil {
+		on = append(on, d.equal(l, r)...)
+	}
+	c.On = and(on)
+	return &c, cols
+}
+
+func (d *domain) union(n *logical.Union) (logical.Node, []*expr.Column) {
+	out := &logical.Union{Cols: append([]*expr.Column(nil), n.Cols...)}
+	for _, in := range n.Inputs {
+		own := in.Columns()
+		bound, cols := d.bind(in)
+		out.Inputs = append(out.Inputs, narrow(bound, append(append([]*expr.Column(nil), own...), cols...)))
+	}
+	var cols []*expr.Column
+	for _, c := range d.cols {
+		cols = append(cols, d.u.o.like(c))
+	}
+	out.Cols = append(out.Cols, cols...)
+	return out, cols
+}
