@@ -353,6 +353,7 @@ func (f *formatter) slice(e *Slice) {
 }
 
 func (f *formatter) call(e *FuncCall) {
+	inside := e.Nulls != NullTreatmentDefault && len(e.Args) > 0
 	f.name(e.Name)
 	if !e.NoParens {
 		f.put("(")
@@ -362,6 +363,7 @@ func (f *formatter) call(e *FuncCall) {
 		if len(e.OrderBy) > 0 {
 			f.orderBy(e.OrderBy)
 		}
+		f.when(inside, " "+string(e.Nulls))
 		f.put(")")
 	}
 	if len(e.WithinGroup) > 0 {
@@ -374,9 +376,7 @@ func (f *formatter) call(e *FuncCall) {
 		f.expr(e.Filter, lowest)
 		f.put(")")
 	}
-	if e.Nulls != NullTreatmentDefault {
-		f.put(" ", string(e.Nulls))
-	}
+	f.when(e.Nulls != NullTreatmentDefault && !inside, " "+string(e.Nulls))
 	if e.Over != nil {
 		f.put(" OVER ")
 		f.window(e.Over)

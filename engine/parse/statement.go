@@ -181,13 +181,16 @@ func (p *parser) option() ast.Option {
 	return o
 }
 
-// setting reads the value of an option or a setting: a constant, a bare word, a list in parentheses.
+// setting reads the value of an option or a setting: a constant, a bare word, a list in parentheses,
+// a call or a literal of lists and structs, but no operators other than a sign.
 func (p *parser) setting(what string) ast.Expr {
+	outer := p.enter()
+	defer p.leave(outer)
 	switch t := p.tok; t.kind {
 	case tokIdent, tokQuoted:
 		switch next := p.peek(1); {
 		case t.kw == kwTrue, t.kw == kwFalse, t.kw == kwNull, t.kw == kwNot, t.kw == kwInterval, next.kind == '(', next.kind == '[', next.kind == '{', next.isString():
-			return p.expr()
+			return p.prefix()
 		}
 		// A word is a string, as in PostgreSQL; with dots it is one too.
 		n := p.qualified(t.start, p.label())
@@ -205,7 +208,7 @@ func (p *parser) setting(what string) ast.Expr {
 		p.unexpected(what)
 		return nil
 	}
-	return p.expr()
+	return p.prefix()
 }
 
 func (p *parser) insert(start int32) ast.Statement {
