@@ -370,6 +370,13 @@ func NewCall(name string, args []Expr, pos sqlerr.Pos) (Expr, error) {
 		if len(coerced) == 1 {
 			return coerced[0], nil
 		}
+	case "round", "trunc":
+		// A constant number of digits is the result's scale, as PostgreSQL shows it.
+		if l, ok := coerced[len(coerced)-1].(*Literal); ok && len(coerced) == 2 && sig.Result.Kind == sqltype.Decimal && !l.Value.Null {
+			of := sig.Args[0]
+			scale := int(min(max(l.Value.Int, 0), int64(of.Scale)))
+			sig.Result = sqltype.DecimalOf(min(int(of.Precision)-int(of.Scale)+scale+1, sqltype.MaxPrecision), scale)
+		}
 	}
 	return &Call{At: At{pos}, Func: sig.Func, Args: coerced, Typ: sig.Result}, nil
 }

@@ -1,0 +1,134 @@
+package eval
+
+import (
+	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/sqltype"
+	"github.com/fletchdb/fletch/engine/vector"
+	"github.com/fletchdb/fletch/engine/vector/int128"
+)
+
+// An inputNode is a column of the batch.
+type inputNode struct{ index int }
+
+func (n inputNode) eval(f frame) (*vector.Vector, error) {
+	if n.index >= len(f.cols) {
+		return nil, sqlerr.Newf(sqlerr.Internal, sqlerr.Pos{}, "expression reads column %d of %d", n.index, len(f.cols))
+	}
+	return f.cols[n.index], nil
+}
+
+// A held node gives a vector that someone else computed.
+type held struct{ v *vector.Vector }
+
+func (h *held) eval(frame) (*vector.Vector, error) { return h.v, nil }
+
+// A constNode is a literal: one vector, whose length follows the batch.
+type constNode struct{ vec vector.Vector }
+
+func (n *constNode) eval(f frame) (*vector.Vector, error) {
+	n.vec.Len = f.n
+	return &n.vec, nil
+}
+
+func constant(v expr.Value) (factory, error) {
+	var vec vector.Vector
+	if !SetConst(&vec, v, 0) {
+		return nil, sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "constants of type %s are not supported in expressions", v.Type)
+	}
+	return func(*instance) node { return &constNode{vec: vec} }, nil
+}
+
+// SetConst makes vec n rows of v. It is false for a nested type, which has no vector of this kind.
+func SetConst(vec *vector.Vector, v expr.Value, n int) bool {
+	t := v.Type
+	if v.Null {
+		vector.SetNull(vec, t, n)
+		return vector.PhysOf(t) != vector.PhysNone
+	}
+	switch vector.PhysOf(t) {
+	case vector.PhysBool:
+		vector.SetConstBool(vec, t, []uint64{uint64(v.Int & 1)}, n)
+	case vector.PhysInt8:
+		vector.SetConst(vec, t, []int8{int8(v.Int)}, n)
+	case vector.PhysInt16:
+		vector.SetConst(vec, t, []int16{int16(v.Int)}, n)
+	case vector.PhysInt32:
+		vector.SetConst(vec, t, []int32{int32(v.Int)}, n)
+	case vector.PhysInt64:
+		if t.Kind == sqltype.Decimal {
+			vector.SetConst(vec, t, []int64{int64(v.Wide.Lo)}, n)
+			break
+		}
+		vector.SetConst(vec, t, []int64{v.Int}, n)
+	case vector.PhysUint8:
+		vector.SetConst(vec, t, []uint8{uint8(v.Int)}, n)
+	case vector.PhysUint16:
+		vector.SetConst(vec, t, []uint16{uint16(v.Int)}, n)
+	case vector.PhysUint32:
+		vector.SetConst(vec, t, []uint32{uint32(v.Int)}, n)
+	case vector.PhysUint64:
+		vector.SetConst(vec, t, []uint64{uint64(v.Int)}, n)
+	case vector.PhysFloat32:
+		vector.SetConst(vec, t, []float32{float32(v.Float)}, n)
+	case vector.PhysFloat64:
+		vector.SetConst(vec, t, []float64{v.Float}, n)
+	case vector.PhysInt128:
+		if narrow, fits := v.Wide.Int64(); fits && t.Kind == sqltype.Decimal {
+			vector.SetConst(vec, t, []int64{narrow}, n)
+			break
+		}
+		vector.SetConst(vec, t, []int128.Int128{v.Wide}, n)
+	case vector.PhysString:
+		vector.SetConst(vec, t, []string{v.Str}, n)
+	case vector.PhysInterval:
+		vector.SetConst(vec, t, []vector.Interval{{Months: v.Months, Days: v.Days, Micros: v.Int}}, n)
+	default:
+		return false
+	}
+	return true
+}
+
+// ValueAt is row i of v as a constant, for slow paths: its strings are v's.
+func ValueAt(v *vector.Vector, i int) expr.Value {
+	if v.IsNull(i) {
+		return expr.NullOf(v.Type)
+	}
+	at, j := v.At(i)
+	out := expr.Value{Type: v.Type}
+	switch at.Phys {
+	case vector.PhysBool:
+		out.Int = int64(vector.Bits(at)[j>>6] >> (uint(j) & 63) & 1)
+	case vector.PhysInt8:
+		out.Int = int64(vector.Values[int8](at)[j])
+	case vector.PhysInt16:
+		out.Int = int64(vector.Values[int16](at)[j])
+	case vector.PhysInt32:
+		out.Int = int64(vector.Values[int32](at)[j])
+	case vector.PhysInt64:
+		out.Int = vector.Values[int64](at)[j]
+		if v.Type.Kind == sqltype.Decimal {
+			out.Wide, out.Int = int128.FromInt64(out.Int), 0
+		}
+	case vector.PhysUint8:
+		out.Int = int64(vector.Values[uint8](at)[j])
+	case vector.PhysUint16:
+		out.Int = int64(vector.Values[uint16](at)[j])
+	case vector.PhysUint32:
+		out.Int = int64(vector.Values[uint32](at)[j])
+	case vector.PhysUint64:
+		out.Int = int64(vector.Values[uint64](at)[j])
+	case vector.PhysFloat32:
+		out.Float = float64(vector.Values[float32](at)[j])
+	case vector.PhysFloat64:
+		out.Float = vector.Values[float64](at)[j]
+	case vector.PhysInt128:
+		out.Wide = vector.Values[int128.Int128](at)[j]
+	case vector.PhysString:
+		out.Str = vector.Values[string](at)[j]
+	case vector.PhysInterval:
+		iv := vector.Values[vector.Interval](at)[j]
+		out.Months, out.Days, out.Int = iv.Months, iv.Days, iv.Micros
+	}
+	return out
+}
