@@ -5,11 +5,7 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-func genSearch() {
-	for _, v := range isas {
-		pairIndex(v)
-	}
-}
+func genSearch() { pairIndex(avx2) }
 
 // pairIndex looks at 64 positions a turn and stops at the first turn with a match.
 func pairIndex(v isa) {
@@ -17,41 +13,33 @@ func pairIndex(v isa) {
 		"gives the first of 64*blocks positions p with data[p] == first and data[p+distance] == second, or 64*blocks.")
 	data, distance, blocks := param("data"), param("distance"), param("blocks")
 	a, b := v.broadcast(loadInt("first", uint8s), 1), v.broadcast(loadInt("second", uint8s), 1)
-	at0 := GP64()
-	XORQ(at0, at0)
-	found := GP64()
+	p, found := GP64(), GP64()
+	XORQ(p, p)
 	loop("loop", blocks, func() {
-		if v.wide() {
-			k := K()
-			VPCMPEQB(at(data, 0), a, k)
-			VPCMPEQB(Mem{Base: data, Index: distance, Scale: 1}, b, k, k)
-			KMOVQ(k, found)
-		} else {
-			for i := range 2 {
-				x, y := v.reg(), v.reg()
-				VPCMPEQB(at(data, 32*i), a, x)
-				VPCMPEQB(Mem{Base: data, Index: distance, Scale: 1, Disp: 32 * i}, b, y)
-				VPAND(x, y, x)
-				if i == 0 {
-					VPMOVMSKB(x, found.As32())
-					continue
-				}
-				r := GP64()
-				VPMOVMSKB(x, r.As32())
-				SHLQ(Imm(32), r)
-				ORQ(r, found)
+		for i := range 2 {
+			x, y := v.reg(), v.reg()
+			VPCMPEQB(at(data, 32*i), a, x)
+			VPCMPEQB(Mem{Base: data, Index: distance, Scale: 1, Disp: 32 * i}, b, y)
+			VPAND(x, y, x)
+			if i == 0 {
+				VPMOVMSKB(x, found.As32())
+				continue
 			}
+			r := GP64()
+			VPMOVMSKB(x, r.As32())
+			SHLQ(Imm(32), r)
+			ORQ(r, found)
 		}
 		TESTQ(found, found)
 		JNZ(LabelRef("found"))
 		advance(data, 64)
-		advance(at0, 64)
+		advance(p, 64)
 	})
-	Store(at0, ReturnIndex(0))
+	Store(p, ReturnIndex(0))
 	ret()
 	Label("found")
 	TZCNTQ(found, found)
-	ADDQ(found, at0)
-	Store(at0, ReturnIndex(0))
+	ADDQ(found, p)
+	Store(p, ReturnIndex(0))
 	ret()
 }

@@ -2,7 +2,7 @@ package kernel
 
 import "unsafe"
 
-// arithBlock is the bytes of a column that an AVX2 loop does a turn; the 64-bit products of AVX-512 do twice that.
+// arithBlock is the bytes of a column that a loop does a turn.
 const arithBlock = 128
 
 func arithSIMD[T Number](op arithOp, dst, a, b []T) int {
@@ -31,10 +31,6 @@ func arithSIMD[T Number](op arithOp, dst, a, b []T) int {
 		case opSub:
 			subInt64AVX2(d, p, q, blocks)
 		case opMul:
-			if level == avx512 {
-				mulInt64AVX512(d, p, q, blocks/2)
-				return blocks / 2 * 2 * rows
-			}
 			mulInt64AVX2(d, p, q, blocks)
 		}
 	case kindFloat64:
@@ -82,10 +78,6 @@ func arithConstSIMD[T Number](op arithOp, dst, a []T, c T) int {
 		case opRsub:
 			rsubConstInt64AVX2(d, p, c, blocks)
 		case opMul:
-			if level == avx512 {
-				mulConstInt64AVX512(d, p, c, blocks/2)
-				return blocks / 2 * 2 * rows
-			}
 			mulConstInt64AVX2(d, p, c, blocks)
 		}
 	case kindFloat64:

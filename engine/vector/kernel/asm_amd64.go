@@ -312,16 +312,6 @@ func mulInt64AVX2(dst *int64, a *int64, b *int64, blocks int)
 //go:noescape
 func mulConstInt64AVX2(dst *int64, a *int64, b int64, blocks int)
 
-// mulInt64AVX512 stores a*b for blocks blocks of 32 rows.
-//
-//go:noescape
-func mulInt64AVX512(dst *int64, a *int64, b *int64, blocks int)
-
-// mulConstInt64AVX512 stores a*b for blocks blocks of 32 rows.
-//
-//go:noescape
-func mulConstInt64AVX512(dst *int64, a *int64, b int64, blocks int)
-
 // addFloat64AVX2 stores a+b for blocks blocks of 16 rows.
 //
 //go:noescape
@@ -382,16 +372,6 @@ func sumInt64MaskedAVX2(a *int64, bm *uint64, words int, lanes *[2][4]int64)
 //go:noescape
 func sumProductInt64AVX2(a *int64, b *int64, blocks int, lanes *[4]int64)
 
-// sumFloat64AVX2 adds blocks blocks of 8 rows to the lanes.
-//
-//go:noescape
-func sumFloat64AVX2(lanes *[8]float64, a *float64, blocks int)
-
-// sumFloat64MaskedAVX2 adds the rows set in words words to the lanes, none of which is -0.
-//
-//go:noescape
-func sumFloat64MaskedAVX2(lanes *[8]float64, a *float64, bm *uint64, words int)
-
 // minMaxInt64AVX2 lowers lo and raises hi, per lane, by blocks blocks of 8 rows.
 //
 //go:noescape
@@ -417,16 +397,6 @@ func sumInt64MaskedAVX512(a *int64, bm *uint64, words int, lanes *[2][8]int64)
 //go:noescape
 func sumProductInt64AVX512(a *int64, b *int64, blocks int, lanes *[8]int64)
 
-// sumFloat64AVX512 adds blocks blocks of 8 rows to the lanes.
-//
-//go:noescape
-func sumFloat64AVX512(lanes *[8]float64, a *float64, blocks int)
-
-// sumFloat64MaskedAVX512 adds the rows set in words words to the lanes, none of which is -0.
-//
-//go:noescape
-func sumFloat64MaskedAVX512(lanes *[8]float64, a *float64, bm *uint64, words int)
-
 // minMaxInt64AVX512 lowers lo and raises hi, per lane, by blocks blocks of 16 rows.
 //
 //go:noescape
@@ -436,6 +406,16 @@ func minMaxInt64AVX512(a *int64, blocks int, lo *[8]int64, hi *[8]int64)
 //
 //go:noescape
 func minMaxFloat64AVX512(a *float64, blocks int, lo *[8]float64, hi *[8]float64) (nans uint64)
+
+// sumFloat64AVX2 adds blocks blocks of 8 rows to the lanes.
+//
+//go:noescape
+func sumFloat64AVX2(lanes *[8]float64, a *float64, blocks int)
+
+// sumFloat64MaskedAVX2 adds the rows set in words words to the lanes, none of which is -0.
+//
+//go:noescape
+func sumFloat64MaskedAVX2(lanes *[8]float64, a *float64, bm *uint64, words int)
 
 // minMaxInt32AVX2 lowers lo and raises hi, per lane, by blocks blocks of 16 rows.
 //
@@ -536,8 +516,3 @@ func bitmapTestInt64AVX512(dst *uint64, keys *int64, words int, low int64, set *
 //
 //go:noescape
 func pairIndexAVX2(data *byte, distance int, blocks int, first uint8, second uint8) (at int)
-
-// pairIndexAVX512 gives the first of 64*blocks positions p with data[p] == first and data[p+distance] == second, or 64*blocks.
-//
-//go:noescape
-func pairIndexAVX512(data *byte, distance int, blocks int, first uint8, second uint8) (at int)

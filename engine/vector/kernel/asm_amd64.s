@@ -7745,76 +7745,6 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func mulInt64AVX512(dst *int64, a *int64, b *int64, blocks int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·mulInt64AVX512(SB), NOSPLIT, $0-32
-	MOVQ  dst+0(FP), AX
-	MOVQ  a+8(FP), CX
-	MOVQ  b+16(FP), DX
-	MOVQ  blocks+24(FP), BX
-	TESTQ BX, BX
-	JZ    loop_done
-
-loop:
-	VMOVDQU64 (CX), Z0
-	VMOVDQU64 (DX), Z1
-	VPMULLQ   Z1, Z0, Z0
-	VMOVDQU64 64(CX), Z1
-	VMOVDQU64 64(DX), Z2
-	VPMULLQ   Z2, Z1, Z1
-	VMOVDQU64 128(CX), Z2
-	VMOVDQU64 128(DX), Z3
-	VPMULLQ   Z3, Z2, Z2
-	VMOVDQU64 192(CX), Z3
-	VMOVDQU64 192(DX), Z4
-	VPMULLQ   Z4, Z3, Z3
-	VMOVDQU64 Z0, (AX)
-	VMOVDQU64 Z1, 64(AX)
-	VMOVDQU64 Z2, 128(AX)
-	VMOVDQU64 Z3, 192(AX)
-	ADDQ      $0x00000100, CX
-	ADDQ      $0x00000100, DX
-	ADDQ      $0x00000100, AX
-	DECQ      BX
-	JNZ       loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func mulConstInt64AVX512(dst *int64, a *int64, b int64, blocks int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·mulConstInt64AVX512(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), AX
-	MOVQ         a+8(FP), CX
-	MOVQ         blocks+24(FP), DX
-	MOVQ         b+16(FP), BX
-	VPBROADCASTQ BX, Z0
-	TESTQ        DX, DX
-	JZ           loop_done
-
-loop:
-	VMOVDQU64 (CX), Z1
-	VPMULLQ   Z0, Z1, Z1
-	VMOVDQU64 64(CX), Z2
-	VPMULLQ   Z0, Z2, Z2
-	VMOVDQU64 128(CX), Z3
-	VPMULLQ   Z0, Z3, Z3
-	VMOVDQU64 192(CX), Z4
-	VPMULLQ   Z0, Z4, Z4
-	VMOVDQU64 Z1, (AX)
-	VMOVDQU64 Z2, 64(AX)
-	VMOVDQU64 Z3, 128(AX)
-	VMOVDQU64 Z4, 192(AX)
-	ADDQ      $0x00000100, CX
-	ADDQ      $0x00000100, AX
-	DECQ      DX
-	JNZ       loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
 // func addFloat64AVX2(dst *float64, a *float64, b *float64, blocks int)
 // Requires: AVX
 TEXT ·addFloat64AVX2(SB), NOSPLIT, $0-32
@@ -8404,130 +8334,6 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func sumFloat64AVX2(lanes *[8]float64, a *float64, blocks int)
-// Requires: AVX
-TEXT ·sumFloat64AVX2(SB), NOSPLIT, $0-24
-	MOVQ    lanes+0(FP), AX
-	MOVQ    a+8(FP), CX
-	MOVQ    blocks+16(FP), DX
-	VMOVDQU (AX), Y0
-	VMOVDQU 32(AX), Y1
-	TESTQ   DX, DX
-	JZ      loop_done
-
-loop:
-	VADDPD (CX), Y0, Y0
-	VADDPD 32(CX), Y1, Y1
-	ADDQ   $0x40, CX
-	DECQ   DX
-	JNZ    loop
-
-loop_done:
-	VMOVDQU Y0, (AX)
-	VMOVDQU Y1, 32(AX)
-	VZEROUPPER
-	RET
-
-// func sumFloat64MaskedAVX2(lanes *[8]float64, a *float64, bm *uint64, words int)
-// Requires: AVX, AVX2
-TEXT ·sumFloat64MaskedAVX2(SB), NOSPLIT, $0-32
-	MOVQ         lanes+0(FP), AX
-	VMOVDQU      (AX), Y0
-	VMOVDQU      32(AX), Y1
-	MOVQ         a+8(FP), CX
-	MOVQ         bm+16(FP), DX
-	MOVQ         words+24(FP), BX
-	VMOVDQU      masked_shifts<>+0(SB), Y2
-	MOVQ         $0x0000000000000004, SI
-	VMOVQ        SI, X3
-	VPBROADCASTQ X3, Y3
-	TESTQ        BX, BX
-	JZ           loop_done
-
-loop:
-	MOVQ         (DX), SI
-	TESTQ        SI, SI
-	JZ           next
-	VMOVQ        SI, X4
-	VPBROADCASTQ X4, Y4
-	VMOVDQA      Y2, Y5
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   (CX), Y6, Y6
-	VADDPD       Y6, Y0, Y0
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   32(CX), Y6, Y6
-	VADDPD       Y6, Y1, Y1
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   64(CX), Y6, Y6
-	VADDPD       Y6, Y0, Y0
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   96(CX), Y6, Y6
-	VADDPD       Y6, Y1, Y1
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   128(CX), Y6, Y6
-	VADDPD       Y6, Y0, Y0
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   160(CX), Y6, Y6
-	VADDPD       Y6, Y1, Y1
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   192(CX), Y6, Y6
-	VADDPD       Y6, Y0, Y0
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   224(CX), Y6, Y6
-	VADDPD       Y6, Y1, Y1
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   256(CX), Y6, Y6
-	VADDPD       Y6, Y0, Y0
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   288(CX), Y6, Y6
-	VADDPD       Y6, Y1, Y1
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   320(CX), Y6, Y6
-	VADDPD       Y6, Y0, Y0
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   352(CX), Y6, Y6
-	VADDPD       Y6, Y1, Y1
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   384(CX), Y6, Y6
-	VADDPD       Y6, Y0, Y0
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   416(CX), Y6, Y6
-	VADDPD       Y6, Y1, Y1
-	VPSLLVQ      Y5, Y4, Y6
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   448(CX), Y6, Y6
-	VADDPD       Y6, Y0, Y0
-	VPSLLVQ      Y5, Y4, Y4
-	VPSUBQ       Y3, Y5, Y5
-	VMASKMOVPD   480(CX), Y4, Y4
-	VADDPD       Y4, Y1, Y1
-
-next:
-	ADDQ $0x08, DX
-	ADDQ $0x00000200, CX
-	DECQ BX
-	JNZ  loop
-
-loop_done:
-	VMOVDQU Y0, (AX)
-	VMOVDQU Y1, 32(AX)
-	VZEROUPPER
-	RET
-
 // func minMaxInt64AVX2(a *int64, blocks int, lo *[4]int64, hi *[4]int64)
 // Requires: AVX, AVX2
 TEXT ·minMaxInt64AVX2(SB), NOSPLIT, $0-32
@@ -8752,70 +8558,6 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func sumFloat64AVX512(lanes *[8]float64, a *float64, blocks int)
-// Requires: AVX, AVX512F
-TEXT ·sumFloat64AVX512(SB), NOSPLIT, $0-24
-	MOVQ      lanes+0(FP), AX
-	MOVQ      a+8(FP), CX
-	MOVQ      blocks+16(FP), DX
-	VMOVDQU64 (AX), Z0
-	TESTQ     DX, DX
-	JZ        loop_done
-
-loop:
-	VADDPD (CX), Z0, Z0
-	ADDQ   $0x40, CX
-	DECQ   DX
-	JNZ    loop
-
-loop_done:
-	VMOVDQU64 Z0, (AX)
-	VZEROUPPER
-	RET
-
-// func sumFloat64MaskedAVX512(lanes *[8]float64, a *float64, bm *uint64, words int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·sumFloat64MaskedAVX512(SB), NOSPLIT, $0-32
-	MOVQ      lanes+0(FP), AX
-	VMOVDQU64 (AX), Z0
-	MOVQ      a+8(FP), CX
-	MOVQ      bm+16(FP), DX
-	MOVQ      words+24(FP), BX
-	TESTQ     BX, BX
-	JZ        loop_done
-
-loop:
-	MOVQ   (DX), SI
-	TESTQ  SI, SI
-	JZ     next
-	KMOVB  (DX), K1
-	VADDPD (CX), Z0, K1, Z0
-	KMOVB  1(DX), K1
-	VADDPD 64(CX), Z0, K1, Z0
-	KMOVB  2(DX), K1
-	VADDPD 128(CX), Z0, K1, Z0
-	KMOVB  3(DX), K1
-	VADDPD 192(CX), Z0, K1, Z0
-	KMOVB  4(DX), K1
-	VADDPD 256(CX), Z0, K1, Z0
-	KMOVB  5(DX), K1
-	VADDPD 320(CX), Z0, K1, Z0
-	KMOVB  6(DX), K1
-	VADDPD 384(CX), Z0, K1, Z0
-	KMOVB  7(DX), K1
-	VADDPD 448(CX), Z0, K1, Z0
-
-next:
-	ADDQ $0x08, DX
-	ADDQ $0x00000200, CX
-	DECQ BX
-	JNZ  loop
-
-loop_done:
-	VMOVDQU64 Z0, (AX)
-	VZEROUPPER
-	RET
-
 // func minMaxInt64AVX512(a *int64, blocks int, lo *[8]int64, hi *[8]int64)
 // Requires: AVX, AVX512F
 TEXT ·minMaxInt64AVX512(SB), NOSPLIT, $0-32
@@ -8881,6 +8623,130 @@ loop_done:
 	VMOVDQU64 Z1, (BX)
 	KMOVB     K1, AX
 	MOVQ      AX, nans+32(FP)
+	VZEROUPPER
+	RET
+
+// func sumFloat64AVX2(lanes *[8]float64, a *float64, blocks int)
+// Requires: AVX
+TEXT ·sumFloat64AVX2(SB), NOSPLIT, $0-24
+	MOVQ    lanes+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    blocks+16(FP), DX
+	VMOVDQU (AX), Y0
+	VMOVDQU 32(AX), Y1
+	TESTQ   DX, DX
+	JZ      loop_done
+
+loop:
+	VADDPD (CX), Y0, Y0
+	VADDPD 32(CX), Y1, Y1
+	ADDQ   $0x40, CX
+	DECQ   DX
+	JNZ    loop
+
+loop_done:
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func sumFloat64MaskedAVX2(lanes *[8]float64, a *float64, bm *uint64, words int)
+// Requires: AVX, AVX2
+TEXT ·sumFloat64MaskedAVX2(SB), NOSPLIT, $0-32
+	MOVQ         lanes+0(FP), AX
+	VMOVDQU      (AX), Y0
+	VMOVDQU      32(AX), Y1
+	MOVQ         a+8(FP), CX
+	MOVQ         bm+16(FP), DX
+	MOVQ         words+24(FP), BX
+	VMOVDQU      masked_shifts<>+0(SB), Y2
+	MOVQ         $0x0000000000000004, SI
+	VMOVQ        SI, X3
+	VPBROADCASTQ X3, Y3
+	TESTQ        BX, BX
+	JZ           loop_done
+
+loop:
+	MOVQ         (DX), SI
+	TESTQ        SI, SI
+	JZ           next
+	VMOVQ        SI, X4
+	VPBROADCASTQ X4, Y4
+	VMOVDQA      Y2, Y5
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   (CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   32(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   64(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   96(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   128(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   160(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   192(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   224(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   256(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   288(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   320(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   352(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   384(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   416(CX), Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	VPSLLVQ      Y5, Y4, Y6
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   448(CX), Y6, Y6
+	VADDPD       Y6, Y0, Y0
+	VPSLLVQ      Y5, Y4, Y4
+	VPSUBQ       Y3, Y5, Y5
+	VMASKMOVPD   480(CX), Y4, Y4
+	VADDPD       Y4, Y1, Y1
+
+next:
+	ADDQ $0x08, DX
+	ADDQ $0x00000200, CX
+	DECQ BX
+	JNZ  loop
+
+loop_done:
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -10699,43 +10565,6 @@ loop:
 	ADDQ      $0x40, BX
 	DECQ      DX
 	JNZ       loop
-
-loop_done:
-	MOVQ BX, at+32(FP)
-	VZEROUPPER
-	RET
-
-found:
-	TZCNTQ SI, SI
-	ADDQ   SI, BX
-	MOVQ   BX, at+32(FP)
-	VZEROUPPER
-	RET
-
-// func pairIndexAVX512(data *byte, distance int, blocks int, first uint8, second uint8) (at int)
-// Requires: AVX, AVX512BW, BMI
-TEXT ·pairIndexAVX512(SB), NOSPLIT, $0-40
-	MOVQ         data+0(FP), AX
-	MOVQ         distance+8(FP), CX
-	MOVQ         blocks+16(FP), DX
-	MOVB         first+24(FP), BL
-	VPBROADCASTB BX, Z0
-	MOVB         second+25(FP), BL
-	VPBROADCASTB BX, Z1
-	XORQ         BX, BX
-	TESTQ        DX, DX
-	JZ           loop_done
-
-loop:
-	VPCMPEQB (AX), Z0, K1
-	VPCMPEQB (AX)(CX*1), Z1, K1, K1
-	KMOVQ    K1, SI
-	TESTQ    SI, SI
-	JNZ      found
-	ADDQ     $0x40, AX
-	ADDQ     $0x40, BX
-	DECQ     DX
-	JNZ      loop
 
 loop_done:
 	MOVQ BX, at+32(FP)

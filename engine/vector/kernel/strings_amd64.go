@@ -12,10 +12,6 @@ func pairIndexSIMD(data []byte, distance int, first, second byte) (n int, found 
 	if blocks <= 0 {
 		return 0, false
 	}
-	if level == avx512 {
-		n = pairIndexAVX512(unsafe.SliceData(data), distance, blocks, first, second)
-	} else {
-		n = pairIndexAVX2(unsafe.SliceData(data), distance, blocks, first, second)
-	}
+	n = pairIndexAVX2(unsafe.SliceData(data), distance, blocks, first, second)
 	return n, n < 64*blocks
 }

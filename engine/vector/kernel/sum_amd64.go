@@ -66,27 +66,19 @@ func sumProductInt64SIMD(a, b []int64) (int64, int) {
 }
 
 func sumFloat64SIMD(lanes *[8]float64, a []float64) int {
-	switch level {
-	case avx512:
-		sumFloat64AVX512(lanes, unsafe.SliceData(a), len(a)/8)
-	case avx2:
-		sumFloat64AVX2(lanes, unsafe.SliceData(a), len(a)/8)
-	default:
+	if level == off {
 		return 0
 	}
+	sumFloat64AVX2(lanes, unsafe.SliceData(a), len(a)/8)
 	return len(a) &^ 7
 }
 
 func sumFloat64MaskedSIMD(lanes *[8]float64, a []float64, bm []uint64) (words int) {
-	words = len(a) / 64
-	switch level {
-	case avx512:
-		sumFloat64MaskedAVX512(lanes, unsafe.SliceData(a), unsafe.SliceData(bm), words)
-	case avx2:
-		sumFloat64MaskedAVX2(lanes, unsafe.SliceData(a), unsafe.SliceData(bm), words)
-	default:
+	if level == off {
 		return 0
 	}
+	words = len(a) / 64
+	sumFloat64MaskedAVX2(lanes, unsafe.SliceData(a), unsafe.SliceData(bm), words)
 	return words
 }
 
