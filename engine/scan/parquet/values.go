@@ -107,15 +107,15 @@ func newDecimals(c *Column, n int) values {
 		return newFixed(t, n, 4, func(dst []int64, src []byte) bool { widen(dst, src); return digits64(dst, most) })
 	case e.typ == typeByteArray:
 		if t.Precision <= 18 {
-			return newVariable(t, n, func(b []byte) (int64, bool) { return decimal64(b, most) })
+			return newVariable(t, n, func(b []byte) (int64, bool) { return narrowDecimal(b, most) })
 		}
-		return newVariable(t, n, func(b []byte) (int128.Int128, bool) { return decimal128(b, int(t.Precision)) })
+		return newVariable(t, n, func(b []byte) (int128.Int128, bool) { return wideDecimal(b, int(t.Precision)) })
 	case t.Precision <= 18:
 		width := int(e.length)
 		return newFixed(t, n, width, func(dst []int64, src []byte) bool {
 			ok := true
 			for i := range dst {
-				v, fits := decimal64(src[i*width:(i+1)*width], most)
+				v, fits := narrowDecimal(src[i*width:(i+1)*width], most)
 				dst[i] = v
 				ok = ok && fits
 			}
@@ -126,7 +126,7 @@ func newDecimals(c *Column, n int) values {
 	return newFixed(t, n, width, func(dst []int128.Int128, src []byte) bool {
 		ok := true
 		for i := range dst {
-			v, fits := decimal128(src[i*width:(i+1)*width], int(t.Precision))
+			v, fits := wideDecimal(src[i*width:(i+1)*width], int(t.Precision))
 			dst[i] = v
 			ok = ok && fits
 		}
@@ -143,7 +143,7 @@ func digits64(v []int64, most int64) bool {
 	return lo > -most && hi < most
 }
 
-func decimal64(b []byte, most int64) (int64, bool) {
+func narrowDecimal(b []byte, most int64) (int64, bool) {
 	if len(b) <= 8 {
 		var v uint64
 		for _, x := range b {
@@ -158,7 +158,7 @@ func decimal64(b []byte, most int64) (int64, bool) {
 	return i, ok && fits && i > -most && i < most
 }
 
-func decimal128(b []byte, precision int) (int128.Int128, bool) {
+func wideDecimal(b []byte, precision int) (int128.Int128, bool) {
 	if len(b) == 16 {
 		v := int128.Int128{Hi: int64(binary.BigEndian.Uint64(b)), Lo: binary.BigEndian.Uint64(b[8:])}
 		return v, v.FitsDigits(precision)
