@@ -17,7 +17,7 @@ type column interface {
 }
 
 var (
-	money = &arrow.Decimal128Type{Precision: 15, Scale: 2}
+	money = &arrow.Decimal64Type{Precision: 15, Scale: 2}
 	coded = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
 )
 
@@ -25,6 +25,7 @@ type (
 	bigints  struct{ v []int64 }
 	integers struct{ v []int32 }
 	dates    struct{ v []int32 } // days since 1970-01-01
+	amounts  struct{ v []int64 } // hundredths
 )
 
 func (c *bigints) reset()                   { c.v = c.v[:0] }
@@ -42,10 +43,7 @@ func (c *dates) len() int                 { return len(c.v) }
 func (c *dates) dataType() arrow.DataType { return arrow.FixedWidthTypes.Date32 }
 func (c *dates) array() arrow.Array       { return fixedArray(c.dataType(), c.v) }
 
-// amounts are decimals of two places, as the low and high word of each.
-type amounts struct{ v [][2]int64 }
-
-func (c *amounts) add(cents int64)          { c.v = append(c.v, [2]int64{cents, cents >> 63}) }
+func (c *amounts) add(hundredths int64)     { c.v = append(c.v, hundredths) }
 func (c *amounts) reset()                   { c.v = c.v[:0] }
 func (c *amounts) len() int                 { return len(c.v) }
 func (c *amounts) dataType() arrow.DataType { return money }

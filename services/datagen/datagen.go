@@ -73,10 +73,10 @@ func TPCH(ctx context.Context, dir string, opts TPCHOptions) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fileError("making", dir, err)
 	}
-	var parts []part
+	var files []partial
 	defer func() {
-		for _, p := range parts {
-			os.Remove(p.temporary)
+		for _, f := range files {
+			os.Remove(f.temporary)
 		}
 		if made {
 			os.Remove(dir) // goes only if it is empty
@@ -87,26 +87,26 @@ func TPCH(ctx context.Context, dir string, opts TPCHOptions) error {
 		return err
 	}
 	for _, t := range chosen {
-		p := part{
+		f := partial{
 			temporary: filepath.Join(dir, fmt.Sprintf(".%s.%d.partial", t.name, os.Getpid())),
 			final:     filepath.Join(dir, t.name+".parquet"),
 		}
-		parts = append(parts, p)
-		if err := t.write(ctx, p.temporary, scale(opts.Scale), words, opts); err != nil {
+		files = append(files, f)
+		if err := t.write(ctx, f.temporary, scale(opts.Scale), words, opts); err != nil {
 			return err
 		}
 	}
-	for len(parts) > 0 {
-		if err := os.Rename(parts[0].temporary, parts[0].final); err != nil {
-			return fileError("replacing", parts[0].final, err)
+	for len(files) > 0 {
+		if err := os.Rename(files[0].temporary, files[0].final); err != nil {
+			return fileError("replacing", files[0].final, err)
 		}
-		parts = parts[1:]
+		files = files[1:]
 	}
 	return nil
 }
 
-// A part is a file until and once it is whole.
-type part struct{ temporary, final string }
+// A partial is a file that is not whole yet: its name until then, and the one it will have.
+type partial struct{ temporary, final string }
 
 func choose(names []string) ([]*table, error) {
 	var chosen []*table

@@ -64,109 +64,97 @@ func (t *text) append(dst []byte, offset, n int, scratch []byte) []byte {
 	return append(dst, scratch[from:from+n]...)
 }
 
-// A dist is a weighted list to draw from: index has a word's place weight times.
-type dist struct {
-	total uint64
-	index []uint8
-	words []word
+// A choice is a weighted list to draw from: an entry is in it weight times.
+type choice[T any] []*T
+
+func newChoice[T any](list []weighted, from func(text string) T) choice[T] {
+	var c choice[T]
+	for _, w := range list {
+		entry := from(w.text)
+		for range w.weight {
+			c = append(c, &entry)
+		}
+	}
+	return c
 }
 
+// pick draws one of n places and returns the state after.
+func pick(state uint64, n int) (uint64, uint64) {
+	state = step(state)
+	return state, share(state, uint64(n))
+}
+
+// A word has what follows it, a space at least.
 type word struct {
 	text [maxWord]byte
 	size int
 }
 
-// newDist makes a list of words; each is followed by after.
-func newDist(list []weighted, after string) *dist {
-	d := &dist{}
-	for i, w := range list {
-		var made word
-		made.size = copy(made.text[:], w.text+after)
-		d.words = append(d.words, made)
-		for range w.weight {
-			d.index = append(d.index, uint8(i))
+func newWords(list []weighted, after string) choice[word] {
+	return newChoice(list, func(text string) (w word) {
+		w.size = copy(w.text[:], text+after)
+		return w
+	})
+}
+
+// A phrase is a list of words, each to be drawn.
+type phrase []choice[word]
+
+func newPhrases(list []weighted, words map[rune]choice[word]) choice[phrase] {
+	return newChoice(list, func(form string) (p phrase) {
+		for _, letter := range form {
+			p = append(p, words[letter])
 		}
-	}
-	d.total = uint64(len(d.index))
-	return d
+		return p
+	})
 }
 
 var (
-	sentenceDist    = newDist(sentences, "")
-	nounPhraseDist  = newDist(nounPhrases, "")
-	verbPhraseDist  = newDist(verbPhrases, "")
-	nounDist        = newDist(nouns, " ")
-	verbDist        = newDist(verbs, " ")
-	adverbDist      = newDist(adverbs, " ")
-	adjectiveDist   = newDist(adjectives, " ")
-	commaDist       = newDist(adjectives, ", ")
-	prepositionDist = newDist(prepositions, " the ")
-	auxiliaryDist   = newDist(auxiliaries, " ")
-	terminatorDist  = newDist(terminators, " ")
+	adverb      = newWords(adverbs, " ")
+	preposition = newWords(prepositions, " the ")
+	terminator  = newWords(terminators, " ")
+
+	nounPhrase = newPhrases(nounPhrases, map[rune]choice[word]{
+		'N': newWords(nouns, " "), 'J': newWords(adjectives, " "), 'C': newWords(adjectives, ", "), 'D': adverb,
+	})
+	verbPhrase = newPhrases(verbPhrases, map[rune]choice[word]{
+		'V': newWords(verbs, " "), 'X': newWords(auxiliaries, " "), 'D': adverb,
+	})
+	sentenceForm = newChoice(sentences, func(form string) string { return form })
 )
-
-// draw picks a word and returns the state after.
-func (d *dist) draw(state uint64) (uint64, *word) {
-	state = step(state)
-	return state, &d.words[d.index[share(state, d.total)]]
-}
-
-// write draws a word into buf at at.
-func (d *dist) write(state uint64, buf []byte, at int) (uint64, int) {
-	state, w := d.draw(state)
-	*(*[maxWord]byte)(buf[at:]) = w.text
-	return state, at + w.size
-}
 
 // sentence writes one sentence and the space after it into buf at at. It returns the state after and the end.
 func sentence(state uint64, buf []byte, at int) (uint64, int) {
-	state, form := sentenceDist.draw(state)
-	for _, part := range form.text[:form.size] {
+	state, i := pick(state, len(sentenceForm))
+	for _, part := range []byte(*sentenceForm[i]) {
 		switch part {
 		case 'N':
-			state, at = nounPhrase(state, buf, at)
+			state, at = writePhrase(nounPhrase, state, buf, at)
 		case 'V':
-			state, at = verbPhrase(state, buf, at)
+			state, at = writePhrase(verbPhrase, state, buf, at)
 		case 'P':
-			state, at = prepositionDist.write(state, buf, at)
-			state, at = nounPhrase(state, buf, at)
+			state, at = writeWord(preposition, state, buf, at)
+			state, at = writePhrase(nounPhrase, state, buf, at)
 		case 'T':
-			state, at = terminatorDist.write(state, buf, at-1) // in place of the space
+			state, at = writeWord(terminator, state, buf, at-1) // in place of the space
 		}
 	}
 	return state, at
 }
 
-func nounPhrase(state uint64, buf []byte, at int) (uint64, int) {
-	state, form := nounPhraseDist.draw(state)
-	for _, part := range form.text[:form.size] {
-		switch part {
-		case 'N':
-			state, at = nounDist.write(state, buf, at)
-		case 'J':
-			state, at = adjectiveDist.write(state, buf, at)
-		case 'C':
-			state, at = commaDist.write(state, buf, at)
-		case 'D':
-			state, at = adverbDist.write(state, buf, at)
-		}
+func writePhrase(phrases choice[phrase], state uint64, buf []byte, at int) (uint64, int) {
+	state, i := pick(state, len(phrases))
+	for _, words := range *phrases[i] {
+		state, at = writeWord(words, state, buf, at)
 	}
 	return state, at
 }
 
-func verbPhrase(state uint64, buf []byte, at int) (uint64, int) {
-	state, form := verbPhraseDist.draw(state)
-	for _, part := range form.text[:form.size] {
-		switch part {
-		case 'V':
-			state, at = verbDist.write(state, buf, at)
-		case 'X':
-			state, at = auxiliaryDist.write(state, buf, at)
-		case 'D':
-			state, at = adverbDist.write(state, buf, at)
-		}
-	}
-	return state, at
+func writeWord(words choice[word], state uint64, buf []byte, at int) (uint64, int) {
+	state, i := pick(state, len(words))
+	w := words[i]
+	*(*[maxWord]byte)(buf[at:]) = w.text
+	return state, at + w.size
 }
 
 // A commenter draws comments of a column.
