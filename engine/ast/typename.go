@@ -3,8 +3,8 @@ package ast
 // A TypeName is a type as it was written; which type it means, and whether the modifiers fit it, is the binder's to say.
 //
 // Name is the words in lower case with single spaces and without what the other fields hold: "double precision", "character varying",
-// "timestamp with time zone" also for TIMESTAMP(3) WITH TIME ZONE, "bigint unsigned"; a quoted name keeps its case. A schema is
-// joined by a dot.
+// "timestamp with time zone" also for TIMESTAMP(3) WITH TIME ZONE, "bigint unsigned"; WITHOUT TIME ZONE and pg_catalog. are dropped, a
+// quoted name keeps its case.
 type TypeName struct {
 	Span
 	Name   string

@@ -1,6 +1,7 @@
 package parse_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,7 +51,7 @@ func glob(t *testing.T, n int, path ...string) []string {
 
 // where shows an error with the text around its place.
 func where(sql string, err error) string {
-	e := err.(*sqlerr.Error)
+	e, _ := errors.AsType[*sqlerr.Error](err)
 	at := min(int(e.Pos.Start), len(sql))
 	return e.Error() + " at: " + strings.ReplaceAll(sql[max(0, at-30):at]+"⟨here⟩"+sql[at:min(len(sql), at+30)], "\n", " ")
 }

@@ -52,6 +52,8 @@ func (p *parser) hint(expected string) string {
 	t := p.tok
 	missing := strings.HasPrefix(expected, "a") // an expression, a table, …
 	switch {
+	case t.isString() && (strings.HasPrefix(expected, "an alias") || strings.HasPrefix(expected, "a column") || strings.HasPrefix(expected, "a name")):
+		return "single quotes are for strings; names take double quotes or none"
 	case missing && startsClause(t.kw) && p.prev.kind == ',':
 		return "is there a comma too many before it?"
 	case missing && t.kw.class() == reserved && !startsClause(t.kw) && p.prev.kw != kwCase:

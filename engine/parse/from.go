@@ -211,7 +211,6 @@ func (p *parser) aliasOf(ref ast.TableRef, start int32) {
 		j.Span = p.span(start)
 		return
 	}
-	p.nAhead = 0
 	p.unsupported(at, "a second alias", "put the alias inside the parentheses")
 }
 

@@ -87,7 +87,6 @@ const (
 	kwComment
 	kwCommit
 	kwConcurrently
-	kwConflict
 	kwConstraint
 	kwCopy
 	kwCreate
@@ -104,7 +103,6 @@ const (
 	kwData
 	kwDatabase
 	kwDatabases
-	kwDay
 	kwDeallocate
 	kwDeclare
 	kwDefault
@@ -130,8 +128,6 @@ const (
 	kwExtract
 	kwFalse
 	kwFetch
-	kwFields
-	kwFile
 	kwFilter
 	kwFirst
 	kwFollowing
@@ -184,14 +180,12 @@ const (
 	kwMerge
 	kwMove
 	kwName
-	kwNames
 	kwNational
 	kwNatural
 	kwNchar
 	kwNext
 	kwNo
 	kwNot
-	kwNothing
 	kwNotify
 	kwNotnull
 	kwNull
@@ -208,10 +202,8 @@ const (
 	kwOver
 	kwOverlaps
 	kwOverlay
-	kwOverwrite
 	kwPartition
 	kwPartitioned
-	kwPercent
 	kwPivot
 	kwPlacing
 	kwPosition
@@ -283,8 +275,6 @@ const (
 	kwUnique
 	kwUnknown
 	kwUnlisten
-	kwUnlogged
-	kwUnnest
 	kwUnpivot
 	kwUnsigned
 	kwUpdate
@@ -293,7 +283,6 @@ const (
 	kwUsing
 	kwVacuum
 	kwValues
-	kwVarchar
 	kwVariadic
 	kwVarying
 	kwVerbose
@@ -307,8 +296,6 @@ const (
 	kwWithout
 	kwWork
 	kwWrite
-	kwYear
-	kwYears
 	kwZone
 )
 
@@ -354,7 +341,6 @@ var keywords = [...]struct {
 	kwComment:          {"comment", "COMMENT", free},
 	kwCommit:           {"commit", "COMMIT", free},
 	kwConcurrently:     {"concurrently", "CONCURRENTLY", typeFunc},
-	kwConflict:         {"conflict", "CONFLICT", free},
 	kwConstraint:       {"constraint", "CONSTRAINT", reserved},
 	kwCopy:             {"copy", "COPY", free},
 	kwCreate:           {"create", "CREATE", reserved},
@@ -371,7 +357,6 @@ var keywords = [...]struct {
 	kwData:             {"data", "DATA", free},
 	kwDatabase:         {"database", "DATABASE", free},
 	kwDatabases:        {"databases", "DATABASES", free},
-	kwDay:              {"day", "DAY", free},
 	kwDeallocate:       {"deallocate", "DEALLOCATE", free},
 	kwDeclare:          {"declare", "DECLARE", free},
 	kwDefault:          {"default", "DEFAULT", reserved},
@@ -397,8 +382,6 @@ var keywords = [...]struct {
 	kwExtract:          {"extract", "EXTRACT", free},
 	kwFalse:            {"false", "FALSE", reserved},
 	kwFetch:            {"fetch", "FETCH", reserved},
-	kwFields:           {"fields", "FIELDS", free},
-	kwFile:             {"file", "FILE", free},
 	kwFilter:           {"filter", "FILTER", needsAs},
 	kwFirst:            {"first", "FIRST", free},
 	kwFollowing:        {"following", "FOLLOWING", free},
@@ -451,14 +434,12 @@ var keywords = [...]struct {
 	kwMerge:            {"merge", "MERGE", free},
 	kwMove:             {"move", "MOVE", free},
 	kwName:             {"name", "NAME", free},
-	kwNames:            {"names", "NAMES", free},
 	kwNational:         {"national", "NATIONAL", free},
 	kwNatural:          {"natural", "NATURAL", typeFunc},
 	kwNchar:            {"nchar", "NCHAR", free},
 	kwNext:             {"next", "NEXT", free},
 	kwNo:               {"no", "NO", free},
 	kwNot:              {"not", "NOT", reserved},
-	kwNothing:          {"nothing", "NOTHING", free},
 	kwNotify:           {"notify", "NOTIFY", free},
 	kwNotnull:          {"notnull", "NOTNULL", typeFunc},
 	kwNull:             {"null", "NULL", reserved},
@@ -475,10 +456,8 @@ var keywords = [...]struct {
 	kwOver:             {"over", "OVER", needsAs},
 	kwOverlaps:         {"overlaps", "OVERLAPS", typeFunc},
 	kwOverlay:          {"overlay", "OVERLAY", free},
-	kwOverwrite:        {"overwrite", "OVERWRITE", free},
 	kwPartition:        {"partition", "PARTITION", free},
 	kwPartitioned:      {"partitioned", "PARTITIONED", free},
-	kwPercent:          {"percent", "PERCENT", free},
 	kwPivot:            {"pivot", "PIVOT", free},
 	kwPlacing:          {"placing", "PLACING", reserved},
 	kwPosition:         {"position", "POSITION", free},
@@ -550,8 +529,6 @@ var keywords = [...]struct {
 	kwUnique:           {"unique", "UNIQUE", reserved},
 	kwUnknown:          {"unknown", "UNKNOWN", free},
 	kwUnlisten:         {"unlisten", "UNLISTEN", free},
-	kwUnlogged:         {"unlogged", "UNLOGGED", free},
-	kwUnnest:           {"unnest", "UNNEST", free},
 	kwUnpivot:          {"unpivot", "UNPIVOT", free},
 	kwUnsigned:         {"unsigned", "UNSIGNED", free},
 	kwUpdate:           {"update", "UPDATE", free},
@@ -560,7 +537,6 @@ var keywords = [...]struct {
 	kwUsing:            {"using", "USING", reserved},
 	kwVacuum:           {"vacuum", "VACUUM", free},
 	kwValues:           {"values", "VALUES", free},
-	kwVarchar:          {"varchar", "VARCHAR", free},
 	kwVariadic:         {"variadic", "VARIADIC", reserved},
 	kwVarying:          {"varying", "VARYING", needsAs},
 	kwVerbose:          {"verbose", "VERBOSE", typeFunc},
@@ -574,7 +550,5 @@ var keywords = [...]struct {
 	kwWithout:          {"without", "WITHOUT", needsAs},
 	kwWork:             {"work", "WORK", free},
 	kwWrite:            {"write", "WRITE", free},
-	kwYear:             {"year", "YEAR", free},
-	kwYears:            {"years", "YEARS", free},
 	kwZone:             {"zone", "ZONE", free},
 }

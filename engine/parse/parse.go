@@ -4,6 +4,7 @@
 package parse
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -28,12 +29,13 @@ func Parse(sql string) ([]ast.Statement, error) {
 	if p.err == nil {
 		return stmts, nil
 	}
-	if p.err.Code == sqlerr.Syntax {
-		// Once more, noting what each place would have taken: good messages then cost nothing where there is no error.
-		p = parser{lex: lexer{src: sql}, trace: true}
-		p.statements()
+	if p.err.Code != sqlerr.Syntax {
+		return nil, p.err
 	}
-	return nil, p.err
+	// Once more, noting what each place would have taken: good messages then cost nothing where there is no error.
+	again := parser{lex: lexer{src: sql}, trace: true}
+	again.statements()
+	return nil, cmp.Or(again.err, p.err)
 }
 
 // ParseOne parses a text that holds exactly one statement, with or without a semicolon after it. Errors are those of Parse, and

@@ -1,6 +1,7 @@
 package parse_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: parses", d.Pos)
 			return "ok\n"
 		}
-		e := err.(*sqlerr.Error)
+		e, _ := errors.AsType[*sqlerr.Error](err)
 		out := caret(d.Input, e.Pos) + fmt.Sprintf("%s: %s\n", e.Code, e.Message)
 		if e.Hint != "" {
 			out += "hint: " + e.Hint + "\n"
@@ -219,7 +220,7 @@ func TestLimits(t *testing.T) {
 				t.Fatalf("code %q, want %q (%v)", code, tc.code, err)
 			}
 			if err != nil {
-				e := err.(*sqlerr.Error)
+				e, _ := errors.AsType[*sqlerr.Error](err)
 				if len(e.Message)+len(e.Hint) > 400 {
 					t.Errorf("the message has %d bytes", len(e.Message)+len(e.Hint))
 				}
@@ -290,7 +291,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		e := err.(*sqlerr.Error)
+		e, _ := errors.AsType[*sqlerr.Error](err)
 		if e.Pos.Start < 0 || e.Pos.Start > e.Pos.End || int(e.Pos.End) > len(sql) || len(e.Message) > 300 {
 			t.Fatalf("%q: %v: %s", sql, e.Pos, e.Message)
 		}
