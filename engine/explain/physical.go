@@ -1,0 +1,250 @@
+package explain
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/fletchdb/fletch/engine/budget"
+	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/physical"
+)
+
+// Counts is what was counted of one node in a run, summed over its goroutines and tasks.
+type Counts struct {
+	Rows   int64         // given to its parent
+	Bytes  int64         // a scan: read from files; a remote: received; else 0
+	Time   time.Duration // in the node itself, all goroutines together
+	Memory int64         // bytes at its peak
+}
+
+// Physical is a physical plan as text, with the rows that were expected; run, if not nil, adds what was counted: ok is false for a
+// node that did not run.
+func Physical(n physical.Node, run func(physical.Node) (c Counts, ok bool)) string {
+	t := tree[physical.Node]{
+		children: physical.Node.Children,
+		line: func(n physical.Node) string {
+			s := Line(n)
+			if est := estimated(n); est >= 0 {
+				s += "  ~" + count(est)
+			}
+			if run == nil {
+				return s
+			}
+			c, ok := run(n)
+			if !ok {
+				return s + "  (not run)"
+			}
+			return s + "  (" + c.text() + ")"
+		},
+	}
+	t.write(n, "", "")
+	return t.out.String()
+}
+
+func (c Counts) text() string {
+	parts := []string{fmt.Sprintf("rows %d", c.Rows), "time " + duration(c.Time)}
+	if c.Bytes > 0 {
+		parts = append(parts, "read "+budget.Bytes(c.Bytes))
+	}
+	if c.Memory > 0 {
+		parts = append(parts, "memory "+budget.Bytes(c.Memory))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func duration(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.2f ms", d.Seconds()*1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
+// estimated is the rows that the planner expected, −1 where it says nothing.
+func estimated(n physical.Node) float64 {
+	switch n := n.(type) {
+	case *physical.Scan:
+		return n.Est.Rows
+	case *physical.Filter:
+		return n.Est.Rows
+	case *physical.Aggregate:
+		return n.Est.Rows
+	case *physical.HashJoin:
+		return n.Est.Rows
+	case *physical.LoopJoin:
+		return n.Est.Rows
+	case *physical.Sort:
+		return n.Est.Rows
+	case *physical.Remote:
+		return n.Est.Rows
+	case *physical.Values:
+		return float64(len(n.Rows))
+	}
+	return -1
+}
+
+var joinKinds = [...]string{"inner", "left", "right", "full", "semi", "anti", "right semi", "right anti", "mark"}
+
+var exchangeKinds = [...]string{"gather", "hash", "broadcast", "robin"}
+
+// Line is a node without its inputs.
+func Line(n physical.Node) string {
+	switch n := n.(type) {
+	case *physical.Scan:
+		return scanLine(n)
+	case *physical.Values:
+		return plural(len(n.Rows), "row", "Values ")
+	case *physical.Filter:
+		return "Filter [" + expr.String(n.Cond) + "]"
+	case *physical.Project:
+		parts := make([]string, len(n.Exprs))
+		for i, e := range n.Exprs {
+			parts[i] = expr.String(e)
+			if parts[i] != n.Names[i] {
+				parts[i] += " AS " + n.Names[i]
+			}
+		}
+		return "Project" + list(parts)
+	case *physical.Aggregate:
+		return aggregateLine(n)
+	case *physical.HashJoin:
+		return hashJoinLine(n)
+	case *physical.LoopJoin:
+		if n.Cond == nil {
+			return "LoopJoin " + joinKinds[n.Kind]
+		}
+		return "LoopJoin " + joinKinds[n.Kind] + " [" + expr.String(n.Cond) + "]"
+	case *physical.Sort:
+		if n.Fetch >= 0 {
+			return fmt.Sprintf("TopN %d", n.Fetch) + offset(n.Offset) + list(mapTo(n.Keys, keyText))
+		}
+		return "Sort" + offset(n.Offset) + list(mapTo(n.Keys, keyText))
+	case *physical.Limit:
+		return limit(n.Fetch, n.Offset)
+	case *physical.Union:
+		return "Union"
+	case *physical.Exchange:
+		s := "Exchange " + exchangeKinds[n.Kind]
+		fields := n.Schema()
+		if n.Kind == physical.Hash {
+			s += list(mapTo(n.Keys, func(i int) string { return fields[i].Name }))
+		}
+		if n.Merge != nil {
+			s += " merge" + list(mapTo(n.Merge, keyText))
+		}
+		return s
+	case *physical.Remote:
+		s := fmt.Sprintf("Remote stage %d", n.Stage)
+		if n.Merge != nil {
+			s += " merge" + list(mapTo(n.Merge, keyText))
+		}
+		return s
+	}
+	return fmt.Sprintf("%T", n)
+}
+
+func keyText(k physical.SortKey) string { return expr.String(k.Expr) + direction(k.Desc, k.NullsFirst) }
+
+func scanLine(n *physical.Scan) string {
+	s := "Scan " + n.Table + list(mapTo(n.Columns, func(c physical.ScanColumn) string { return c.Name }))
+	if n.Filter != nil {
+		s += " where [" + expr.String(n.Filter) + "]"
+	}
+	for _, r := range n.Runtime {
+		s += fmt.Sprintf(" runtime #%d [%s]", r.Filter, n.Columns[r.Column].Name)
+	}
+	return s
+}
+
+func aggregateLine(n *physical.Aggregate) string {
+	s := "Aggregate"
+	if len(n.Aggs) == 0 && len(n.Groups) > 0 {
+		s = "Distinct"
+	}
+	s += [...]string{"", " partial", " final"}[n.Mode]
+	if len(n.Groups) > 0 {
+		if len(n.Aggs) > 0 {
+			s += " by"
+		}
+		s += list(mapTo(n.Groups, expr.String))
+	}
+	return s + list(mapTo(n.Aggs, expr.AggregateString))
+}
+
+func hashJoinLine(n *physical.HashJoin) string {
+	s := "HashJoin " + joinKinds[n.Kind]
+	if n.NullAware {
+		s += " null-aware"
+	}
+	var conds []string
+	for i := range n.ProbeKeys {
+		op := expr.Eq
+		if n.NullEqual != nil && n.NullEqual[i] {
+			op = expr.NotDistinct
+		}
+		conds = append(conds, expr.String(&expr.Compare{Op: op, L: n.ProbeKeys[i], R: n.BuildKeys[i]}))
+	}
+	if n.Residual != nil {
+		conds = append(conds, expr.String(n.Residual))
+	}
+	s += " [" + strings.Join(conds, " AND ") + "]"
+	for _, r := range n.Runtime {
+		s += fmt.Sprintf(" runtime #%d [%s]", r.Filter, expr.String(n.BuildKeys[r.Key]))
+	}
+	return s
+}
+
+// A jsonNode is a node in EXPLAIN (FORMAT json): part of what programs rely on, so fields are only ever added.
+type jsonNode struct {
+	Node      string       `json:"node"`
+	Detail    string       `json:"detail"`
+	Columns   []jsonColumn `json:"columns"`
+	Estimated *float64     `json:"estimated_rows,omitempty"`
+	Run       *jsonCounts  `json:"run,omitempty"`
+	Inputs    []*jsonNode  `json:"inputs,omitempty"`
+}
+
+type jsonColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+type jsonCounts struct {
+	Rows        int64   `json:"rows"`
+	Bytes       int64   `json:"bytes"`
+	Millis      float64 `json:"time_ms"`
+	MemoryBytes int64   `json:"memory_bytes"`
+}
+
+// JSON is a physical plan as one JSON object, indented; run is as Physical's.
+func JSON(n physical.Node, run func(physical.Node) (Counts, bool)) (string, error) {
+	b, err := json.MarshalIndent(toJSON(n, run), "", "  ")
+	return string(b), err
+}
+
+func toJSON(n physical.Node, run func(physical.Node) (Counts, bool)) *jsonNode {
+	line := Line(n)
+	name, _, _ := strings.Cut(line, " ")
+	j := &jsonNode{Node: name, Detail: line, Columns: []jsonColumn{}}
+	for _, f := range n.Schema() {
+		j.Columns = append(j.Columns, jsonColumn{f.Name, f.Type.String()})
+	}
+	if est := estimated(n); est >= 0 {
+		est = math.Round(est)
+		j.Estimated = &est
+	}
+	if run != nil {
+		if c, ok := run(n); ok {
+			j.Run = &jsonCounts{c.Rows, c.Bytes, c.Time.Seconds() * 1e3, c.Memory}
+		}
+	}
+	for _, k := range n.Children() {
+		j.Inputs = append(j.Inputs, toJSON(k, run))
+	}
+	return j
+}

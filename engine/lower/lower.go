@@ -1,0 +1,365 @@
+// Package lower turns logical plans into physical ones: columns get positions, joins a way to be done, conditions on a table
+// move into its scan. It decides nothing that costs more than one look at a node: what is cheap was optimize's to say. It
+// must never know how many tasks there will be.
+package lower
+
+import (
+	"fmt"
+
+	"github.com/fletchdb/fletch/engine/estimate"
+	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/logical"
+	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+)
+
+// Plan lowers an optimized plan. The result's schema is the plan's columns, in order, under the plan's names. It fails with code
+// internal_error where a plan holds what optimizing should have removed.
+func Plan(p *logical.Plan) (physical.Node, error) {
+	l := &lowerer{est: estimate.New()}
+	cols := p.Root.Columns()
+	out, err := l.exactly(p.Root, cols)
+	if err != nil {
+		return nil, err
+	}
+	return rename(out, p.Names), nil
+}
+
+type lowerer struct {
+	est *estimate.Estimator
+}
+
+// A rel is a lowered node and where its columns are. It may have columns that nobody asked for.
+type rel struct {
+	node physical.Node
+	cols []expr.ColumnID // by position
+}
+
+func (r rel) at(id expr.ColumnID) int {
+	for i, c := range r.cols {
+		if c == id {
+			return i
+		}
+	}
+	return -1
+}
+
+func ids(cols []*expr.Column) []expr.ColumnID {
+	out := make([]expr.ColumnID, len(cols))
+	for i, c := range cols {
+		out[i] = c.ID
+	}
+	return out
+}
+
+// A mapper turns columns by id into inputs by position; the first error sticks.
+type mapper struct {
+	at     map[expr.ColumnID]int
+	fields []physical.Field
+	err    error
+}
+
+// mapperOf maps over the columns of rels one after the other.
+func mapperOf(rels ...rel) *mapper {
+	m := &mapper{at: map[expr.ColumnID]int{}}
+	for _, r := range rels {
+		for i, id := range r.cols {
+			m.at[id] = len(m.fields) + i
+		}
+		m.fields = append(m.fields, r.node.Schema()...)
+	}
+	return m
+}
+
+func (m *mapper) expr(e expr.Expr) expr.Expr {
+	c, ok := e.(*expr.Column)
+	if !ok {
+		return expr.Map(e, m.expr)
+	}
+	i, ok := m.at[c.ID]
+	if !ok {
+		if m.err == nil {
+			m.err = internal("column %s is not among the input's", c.Name)
+		}
+		return e
+	}
+	return &expr.Input{At: c.At, Index: i, Name: c.Name, Typ: c.Typ, Nullable: m.fields[i].Nullable}
+}
+
+func (m *mapper) exprs(list []expr.Expr) []expr.Expr {
+	out := make([]expr.Expr, len(list))
+	for i, e := range list {
+		out[i] = m.expr(e)
+	}
+	return out
+}
+
+func (m *mapper) order(keys []expr.SortOrder) []physical.SortKey {
+	out := make([]physical.SortKey, len(keys))
+	for i, k := range keys {
+		out[i] = physical.SortKey{Expr: m.expr(k.Expr), Desc: k.Desc, NullsFirst: k.NullsFirst}
+	}
+	return out
+}
+
+func internal(format string, args ...any) error {
+	return sqlerr.New(sqlerr.Internal, sqlerr.Pos{}, "lowering: "+fmt.Sprintf(format, args...)).
+		WithHint("this is a fault of Fletch; please report the statement")
+}
+
+func (l *lowerer) rows(n logical.Node) physical.Est { return physical.Est{Rows: l.est.Rows(n)} }
+
+// node lowers n so that it has at least the columns of need that n has.
+func (l *lowerer) node(n logical.Node, need logical.ColSet) (rel, error) {
+	switch n := n.(type) {
+	case *logical.Scan:
+		return l.scan(n), nil
+	case *logical.Values:
+		return values(n), nil
+	case *logical.Filter:
+		return l.filter(n, need)
+	case *logical.Project:
+		return l.project(n, need)
+	case *logical.Aggregate:
+		return l.aggregate(n)
+	case *logical.Join:
+		return l.join(n, need)
+	case *logical.Sort:
+		return l.sort(n, need)
+	case *logical.Limit:
+		in, err := l.node(n.Input, need)
+		if err != nil {
+			return rel{}, err
+		}
+		return rel{&physical.Limit{Input: in.node, Fetch: n.Fetch, Offset: n.Offset}, in.cols}, nil
+	case *logical.Union:
+		return l.union(n)
+	}
+	return rel{}, internal("a plan holds a %T", n)
+}
+
+// exactly lowers n to give cols, in this order and no others.
+func (l *lowerer) exactly(n logical.Node, cols []*expr.Column) (physical.Node, error) {
+	in, err := l.node(n, logical.SetOf(cols))
+	if err != nil {
+		return nil, err
+	}
+	out, err := arrange(in, ids(cols))
+	if err != nil {
+		return nil, err
+	}
+	return out.node, nil
+}
+
+// only lowers n to the columns of need that it has: what keeps rows, or sends them, must not carry others along.
+func (l *lowerer) only(n logical.Node, need logical.ColSet) (rel, error) {
+	in, err := l.node(n, need)
+	if err != nil {
+		return rel{}, err
+	}
+	var want []expr.ColumnID
+	for _, id := range in.cols {
+		if need[id] {
+			want = append(want, id)
+		}
+	}
+	return arrange(in, want)
+}
+
+// arrange is r with the columns want, r itself where it has just these.
+func arrange(r rel, want []expr.ColumnID) (rel, error) {
+	same := len(want) == len(r.cols)
+	for i := 0; same && i < len(want); i++ {
+		same = want[i] == r.cols[i]
+	}
+	if same {
+		return r, nil
+	}
+	fields := r.node.Schema()
+	p := &physical.Project{Input: r.node}
+	for _, id := range want {
+		i := r.at(id)
+		if i < 0 {
+			return rel{}, internal("column %d is not among the input's", id)
+		}
+		f := fields[i]
+		p.Exprs = append(p.Exprs, &expr.Input{Index: i, Name: f.Name, Typ: f.Type, Nullable: f.Nullable})
+		p.Names = append(p.Names, f.Name)
+	}
+	return rel{p, want}, nil
+}
+
+func (l *lowerer) scan(n *logical.Scan) rel {
+	s := &physical.Scan{Table: n.Name, Format: n.Table.Format, Files: n.Table.Files, Est: l.rows(n)}
+	for i, c := range n.Cols {
+		col := n.Table.Columns[n.Index[i]]
+		s.Columns = append(s.Columns, physical.ScanColumn{Name: col.Name, Index: n.Index[i], Type: c.Typ, Nullable: col.Nullable})
+	}
+	out := rel{s, ids(n.Cols)}
+	for _, r := range n.Runtime {
+		if i := out.at(r.Column); i >= 0 {
+			s.Runtime = append(s.Runtime, physical.RuntimeProbe{Filter: r.Filter, Column: i})
+		}
+	}
+	return out
+}
+
+func values(n *logical.Values) rel {
+	v := &physical.Values{Rows: n.Rows}
+	for _, c := range n.Cols {
+		v.Fields = append(v.Fields, physical.Field{Name: c.Name, Type: c.Typ, Nullable: c.Nullable})
+	}
+	return rel{v, ids(n.Cols)}
+}
+
+func (l *lowerer) filter(n *logical.Filter, need logical.ColSet) (rel, error) {
+	below := need.Clone()
+	below.AddExpr(n.Cond)
+	in, err := l.node(n.Input, below)
+	if err != nil {
+		return rel{}, err
+	}
+	m := mapperOf(in)
+	cond := m.expr(n.Cond)
+	if m.err != nil {
+		return rel{}, m.err
+	}
+	if s, ok := in.node.(*physical.Scan); ok {
+		if s.Filter != nil {
+			cond = expr.NewAnd(s.Filter, cond)
+		}
+		c := *s
+		c.Filter, c.Est = cond, l.rows(n)
+		return rel{&c, in.cols}, nil
+	}
+	return rel{&physical.Filter{Input: in.node, Cond: cond, Est: l.rows(n)}, in.cols}, nil
+}
+
+func (l *lowerer) project(n *logical.Project, need logical.ColSet) (rel, error) {
+	below := logical.ColSet{}
+	var items []logical.Item
+	for _, it := range n.Items {
+		if need[it.Col.ID] {
+			items = append(items, it)
+			below.AddExpr(it.Expr)
+		}
+	}
+	in, err := l.node(n.Input, below)
+	if err != nil {
+		return rel{}, err
+	}
+	m := mapperOf(in)
+	p := &physical.Project{Input: in.node}
+	out := rel{node: p}
+	for _, it := range items {
+		p.Exprs = append(p.Exprs, m.expr(it.Expr))
+		p.Names = append(p.Names, it.Col.Name)
+		out.cols = append(out.cols, it.Col.ID)
+	}
+	if m.err == nil && isIdentity(p) {
+		return rel{in.node, out.cols}, nil
+	}
+	return out, m.err
+}
+
+// isIdentity tells whether p gives its input's columns as they are.
+func isIdentity(p *physical.Project) bool {
+	if len(p.Exprs) != len(p.Input.Schema()) {
+		return false
+	}
+	for i, e := range p.Exprs {
+		if in, ok := e.(*expr.Input); !ok || in.Index != i {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *lowerer) aggregate(n *logical.Aggregate) (rel, error) {
+	below := logical.ColSet{}
+	for _, e := range logical.Exprs(n) {
+		below.AddExpr(e)
+	}
+	in, err := l.node(n.Input, below)
+	if err != nil {
+		return rel{}, err
+	}
+	m := mapperOf(in)
+	a := &physical.Aggregate{Input: in.node, Mode: physical.Single, Est: l.rows(n)}
+	for _, g := range n.Groups {
+		a.Groups = append(a.Groups, m.expr(g.Expr))
+	}
+	for _, agg := range n.Aggs {
+		c, _ := logical.MapAggregate(agg.Aggregate, m.expr)
+		a.Aggs = append(a.Aggs, c)
+	}
+	for _, c := range n.Columns() {
+		a.Names = append(a.Names, c.Name)
+	}
+	return rel{a, ids(n.Columns())}, m.err
+}
+
+func (l *lowerer) sort(n *logical.Sort, need logical.ColSet) (rel, error) {
+	below := need.Clone()
+	for _, k := range n.Keys {
+		below.AddExpr(k.Expr)
+	}
+	in, err := l.only(n.Input, below)
+	if err != nil {
+		return rel{}, err
+	}
+	m := mapperOf(in)
+	s := &physical.Sort{Input: in.node, Keys: m.order(n.Keys), Fetch: n.Fetch, Offset: n.Offset, Est: l.rows(n)}
+	return rel{s, in.cols}, m.err
+}
+
+func (l *lowerer) union(n *logical.Union) (rel, error) {
+	u := &physical.Union{}
+	for _, k := range n.Inputs {
+		in, err := l.exactly(k, k.Columns())
+		if err != nil {
+			return rel{}, err
+		}
+		u.Inputs = append(u.Inputs, in)
+	}
+	return rel{u, ids(n.Cols)}, nil
+}
+
+// rename gives n's columns the names of the result, where they are made if that can be.
+func rename(n physical.Node, names []string) physical.Node {
+	fields := n.Schema()
+	same := true
+	for i, f := range fields {
+		same = same && f.Name == names[i]
+	}
+	if same {
+		return n
+	}
+	switch n := n.(type) {
+	case *physical.Project:
+		c := *n
+		c.Names = names
+		return &c
+	case *physical.Aggregate:
+		c := *n
+		c.Names = names
+		return &c
+	case *physical.Sort:
+		c := *n
+		c.Input = rename(n.Input, names)
+		return &c
+	case *physical.Limit:
+		c := *n
+		c.Input = rename(n.Input, names)
+		return &c
+	case *physical.Filter:
+		c := *n
+		c.Input = rename(n.Input, names)
+		return &c
+	}
+	p := &physical.Project{Input: n, Names: names}
+	for i, f := range fields {
+		p.Exprs = append(p.Exprs, &expr.Input{Index: i, Name: f.Name, Typ: f.Type, Nullable: f.Nullable})
+	}
+	return p
+}
