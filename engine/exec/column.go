@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"math"
 	"unsafe"
 
@@ -352,43 +353,39 @@ func (c *column) appendValid(v *vector.Vector, sel []int32, n int) {
 	}
 }
 
-// adopt appends all rows of d, which is not used afterwards.
-func (c *column) adopt(d *column) {
-	if c.n == 0 {
-		*c = *d
-		return
+// adoptAll makes c, which is empty, the n rows of parts.
+func (c *column) adoptAll(parts []*column, n int) {
+	nulls := false
+	for _, d := range parts {
+		nulls = nulls || d.valid != nil
 	}
-	if c.valid != nil || d.valid != nil {
-		c.adoptValid(d)
+	if nulls {
+		c.valid = make([]uint64, vector.Words(n))
 	}
-	c.w1 = append(c.w1, d.w1...)
-	c.w2 = append(c.w2, d.w2...)
-	c.w4 = append(c.w4, d.w4...)
-	c.w8 = append(c.w8, d.w8...)
-	c.w16 = append(c.w16, d.w16...)
-	base := uint64(len(c.arena.chunks)) << 32
-	for _, r := range d.refs {
-		r.at += base
-		c.refs = append(c.refs, r)
-	}
-	c.arena.chunks = append(c.arena.chunks, d.arena.chunks...)
-	c.arena.held += d.arena.held
-	c.n += d.n
-}
-
-func (c *column) adoptValid(d *column) {
-	all := make([]uint64, vector.Words(c.n+d.n))
-	if c.valid == nil {
-		kernel.SetRange(all, 0, c.n)
-	} else {
-		copy(all, c.valid)
-	}
-	for i := range d.n {
-		if d.valid == nil || bitAt(d.valid, i) {
-			setBit(all, c.n+i)
+	var w1 [][]uint8
+	var w2 [][]uint16
+	var w4 [][]uint32
+	var w8 [][]uint64
+	var w16 [][]int128.Int128
+	var refs [][]ref
+	for _, d := range parts {
+		if nulls {
+			for i := range d.n {
+				if !d.isNull(i) {
+					setBit(c.valid, c.n+i)
+				}
+			}
 		}
+		base := uint64(len(c.arena.chunks)) << 32
+		for i := range d.refs {
+			d.refs[i].at += base
+		}
+		c.arena.chunks = append(c.arena.chunks, d.arena.chunks...)
+		c.arena.held += d.arena.held
+		w1, w2, w4, w8, w16, refs = append(w1, d.w1), append(w2, d.w2), append(w4, d.w4), append(w8, d.w8), append(w16, d.w16), append(refs, d.refs)
+		c.n += d.n
 	}
-	c.valid = all
+	c.w1, c.w2, c.w4, c.w8, c.w16, c.refs = concat(nil, w1), concat(nil, w2), concat(nil, w4), concat(nil, w8), concat(nil, w16), concat(nil, refs)
 }
 
 // isNull tells whether row r is NULL.
@@ -514,12 +511,42 @@ func (s *store) append(vs []*vector.Vector, sel []int32, n int) error {
 	return nil
 }
 
-// adopt appends all rows of t, which is not used afterwards. The memory that both reserved stays reserved.
-func (s *store) adopt(t *store) {
-	for i, c := range s.cols {
-		c.adopt(t.cols[i])
+// adoptAll makes s, which is empty, the rows of parts, which are not used afterwards. The memory that parts reserved stays
+// reserved; while more than one is copied, the copy is reserved too.
+func (s *store) adoptAll(ctx context.Context, parts []*store, threads int) error {
+	var held int64
+	filled := parts[:0:0]
+	for _, t := range parts {
+		held += t.held
+		t.held = 0
+		if t.n > 0 {
+			filled = append(filled, t)
+		}
+		s.n += t.n
 	}
-	s.n += t.n
-	s.held += t.held
-	t.held = 0
+	s.held += held
+	if len(filled) == 0 {
+		return nil
+	}
+	if len(filled) == 1 {
+		s.cols = filled[0].cols
+		return nil
+	}
+	if err := s.acct.reserve(held); err != nil {
+		return err
+	}
+	defer s.acct.release(held)
+	return parallel(ctx, min(threads, len(s.cols)), func(ctx context.Context, p int) error {
+		for i := p; i < len(s.cols); i += min(threads, len(s.cols)) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			of := make([]*column, len(filled))
+			for k, t := range filled {
+				of[k], t.cols[i] = t.cols[i], nil
+			}
+			s.cols[i].adoptAll(of, s.n)
+		}
+		return nil
+	})
 }

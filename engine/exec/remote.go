@@ -16,6 +16,4 @@ func (r *runner) compileRemote(n *physical.Remote) (pipe, error) {
 	}}}, nil
 }
 
-func (r *runner) compileSort(n *physical.Sort) (pipe, error)         { return nil, nil }
-func (r *runner) compileHashJoin(n *physical.HashJoin) (pipe, error) { return nil, nil }
-func (r *runner) compileLoopJoin(n *physical.LoopJoin) (pipe, error) { return nil, nil }
+func (r *runner) compileSort(n *physical.Sort) (pipe, error) { return nil, nil }
