@@ -116,3 +116,9 @@ func typeCost(t sqltype.Type) int {
 	}
 	return 0
 }
+
+// CanFail tells whether computing e may raise an error on some row: such a condition must stay behind those before it.
+func CanFail(e expr.Expr) bool { return fallible(e) }
+
+// Cost guesses how long e takes per row, in nanoseconds.
+func Cost(e expr.Expr) float64 { return float64(cost(e)) / 4 }
