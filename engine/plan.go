@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fletchdb/fletch/engine/ast"
+	"github.com/fletchdb/fletch/engine/bind"
+	"github.com/fletchdb/fletch/engine/budget"
+	"github.com/fletchdb/fletch/engine/exec"
+	"github.com/fletchdb/fletch/engine/explain"
+	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/logical"
+	"github.com/fletchdb/fletch/engine/lower"
+	"github.com/fletchdb/fletch/engine/optimize"
+	"github.com/fletchdb/fletch/engine/parse"
+	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/sqltype"
+)
+
+// A Plan is a statement that is ready to run, here or spread over workers. It is immutable.
+type Plan struct {
+	Root   physical.Node    // what runs
+	Fields []physical.Field // columns of the result; of EXPLAIN ANALYZE they are not Root's
+
+	analyze bool
+	json    bool
+}
+
+// Analyze tells that the plan's rows are not the result, but what running it counted.
+func (p *Plan) Analyze() bool { return p.analyze }
+
+// Local tells that the plan reads no file, so that no worker is needed.
+func (p *Plan) Local() bool { return !p.analyze && local(p.Root) }
+
+func local(n physical.Node) bool {
+	if _, ok := n.(*physical.Scan); ok {
+		return false
+	}
+	for _, c := range n.Children() {
+		if !local(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// Plan reads and plans one statement. Errors are *sqlerr.Error with a position in the statement.
+func (e *Engine) Plan(ctx context.Context, statement string) (*Plan, error) {
+	s, err := parse.ParseOne(statement)
+	if err != nil {
+		return nil, err
+	}
+	switch s := s.(type) {
+	case *ast.QueryStatement:
+		return e.query(ctx, s.Query, nil)
+	case *ast.Explain:
+		return e.explain(ctx, s)
+	case *ast.Describe:
+		return e.describe(ctx, s)
+	case *ast.Show:
+		if s.Kind == ast.ShowTables {
+			return e.showTables(ctx)
+		}
+	}
+	return nil, sqlerr.New(sqlerr.Unsupported, s.At(), "this kind of statement is not supported yet").
+		WithHint("queries, EXPLAIN, DESCRIBE and SHOW TABLES are")
+}
+
+func (e *Engine) query(ctx context.Context, q *ast.Query, trace func(rule string, root logical.Node)) (*Plan, error) {
+	bound, err := bind.Query(ctx, q, e.catalog, bind.Config{Now: time.Now().UTC()})
+	if err != nil {
+		return nil, err
+	}
+	best, err := optimize.Plan(bound, optimize.Config{Trace: trace})
+	if err != nil {
+		return nil, err
+	}
+	root, err := lower.Plan(best)
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{Root: root, Fields: root.Schema()}, nil
+}
+
+func (e *Engine) explain(ctx context.Context, s *ast.Explain) (*Plan, error) {
+	q, ok := s.Statement.(*ast.QueryStatement)
+	if !ok {
+		return nil, sqlerr.New(sqlerr.Unsupported, s.Statement.At(), "EXPLAIN explains queries only")
+	}
+	switch s.Format {
+	case "", "text", "tree", "json":
+	default:
+		return nil, sqlerr.Newf(sqlerr.InvalidParameter, s.At(), "EXPLAIN has no format %q", s.Format).WithHint("it has text and json")
+	}
+	var steps strings.Builder
+	var trace func(string, logical.Node)
+	if s.Verbose {
+		trace = func(rule string, root logical.Node) {
+			if rule == "" {
+				rule = "as bound"
+			}
+			fmt.Fprintf(&steps, "-- %s\n%s\n", rule, explain.Logical(root, nil))
+		}
+	}
+	p, err := e.query(ctx, q.Query, trace)
+	if err != nil {
+		return nil, err
+	}
+	p.json = s.Format == "json"
+	if s.Analyze {
+		p.analyze = true
+		p.Fields = planFields
+		return p, nil
+	}
+	text, err := p.render(nil)
+	if err != nil {
+		return nil, err
+	}
+	return constant(p.Text(steps.String() + text)), nil
+}
+
+func constant(root physical.Node) *Plan { return &Plan{Root: root, Fields: root.Schema()} }
+
+var planFields = []physical.Field{{Name: "plan", Type: sqltype.Of(sqltype.Utf8)}}
+
+// Text is a plan whose rows are the lines of a text, or the whole of a JSON document.
+func (p *Plan) Text(text string) physical.Node {
+	n := &physical.Values{Fields: planFields}
+	rows := []string{text}
+	if !p.json {
+		rows = strings.Split(strings.TrimRight(text, "\n"), "\n")
+	}
+	for _, r := range rows {
+		n.Rows = append(n.Rows, []expr.Value{expr.StringValue(r)})
+	}
+	return n
+}
+
+func (p *Plan) render(run func(physical.Node) (explain.Counts, bool)) (string, error) {
+	if p.json {
+		return explain.JSON(p.Root, run)
+	}
+	return explain.Physical(p.Root, run), nil
+}
+
+// Analyzed is the text of EXPLAIN ANALYZE after a run in this process.
+func (p *Plan) Analyzed(m *exec.Metrics, elapsed time.Duration, peak int64) string {
+	text, err := p.render(func(n physical.Node) (explain.Counts, bool) {
+		c := m.Of(n)
+		return explain.Counts{Rows: c.Rows.Load(), Bytes: c.Bytes.Load(), Time: c.Elapsed(), Memory: c.Memory.Load()}, true
+	})
+	if err != nil || p.json {
+		return text
+	}
+	return text + fmt.Sprintf("Total: %s, memory %s at the peak\n", elapsed.Round(10*time.Microsecond), budget.Bytes(peak))
+}
+
+func (e *Engine) describe(ctx context.Context, s *ast.Describe) (*Plan, error) {
+	var columns []physical.Field
+	switch {
+	case s.Query != nil:
+		p, err := e.query(ctx, s.Query, nil)
+		if err != nil {
+			return nil, err
+		}
+		columns = p.Fields
+	case s.File != nil:
+		t, err := e.catalog.Path(ctx, s.File.Value)
+		if err != nil {
+			return nil, sqlerr.At(err, s.File.At())
+		}
+		for _, c := range t.Columns {
+			columns = append(columns, physical.Field{Name: c.Name, Type: c.Type, Nullable: c.Nullable})
+		}
+	default:
+		t, err := e.catalog.Table(ctx, s.Table.Last().Name)
+		if err != nil {
+			return nil, sqlerr.At(err, s.Table.At())
+		}
+		for _, c := range t.Columns {
+			columns = append(columns, physical.Field{Name: c.Name, Type: c.Type, Nullable: c.Nullable})
+		}
+	}
+	text := sqltype.Of(sqltype.Utf8)
+	n := &physical.Values{Fields: []physical.Field{{Name: "column_name", Type: text}, {Name: "data_type", Type: text}, {Name: "is_nullable", Type: sqltype.Of(sqltype.Bool)}}}
+	for _, c := range columns {
+		n.Rows = append(n.Rows, []expr.Value{expr.StringValue(c.Name), expr.StringValue(c.Type.String()), expr.BoolValue(c.Nullable)})
+	}
+	return constant(n), nil
+}
+
+func (e *Engine) showTables(ctx context.Context) (*Plan, error) {
+	names, err := e.catalog.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := &physical.Values{Fields: []physical.Field{{Name: "table_name", Type: sqltype.Of(sqltype.Utf8)}}}
+	for _, name := range names {
+		n.Rows = append(n.Rows, []expr.Value{expr.StringValue(name)})
+	}
+	return constant(n), nil
+}
