@@ -412,9 +412,7 @@ func (x *exprBinder) inList(e *ast.InList) (expr.Expr, error) {
 		return nil, err
 	}
 	for i := range list {
-		if list[i], err = x.b.fold(list[i]); err != nil {
-			return nil, err
-		}
+		list[i] = fold(list[i])
 	}
 	return expr.NewIn(v, list, e.Not, e.Pos)
 }

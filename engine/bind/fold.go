@@ -1,6 +1,9 @@
 package bind
 
-import "github.com/fletchdb/fletch/engine/expr"
+import (
+	"github.com/fletchdb/fletch/engine/eval"
+	"github.com/fletchdb/fletch/engine/expr"
+)
 
-// fold computes what is constant in e.
-func (b *binder) fold(e expr.Expr) (expr.Expr, error) { return e, nil }
+// fold computes what is constant in e; what fails stays, for its row may never come.
+func fold(e expr.Expr) expr.Expr { return eval.Fold(e) }

@@ -348,16 +348,10 @@ func (b *binder) constant(e ast.Expr, clause string, sc *scope) (n int64, null b
 		}
 		return 0, false, err
 	}
-	if v, err = b.fold(v); err != nil {
+	if v, err = expr.Coerce(fold(v), bigint, expr.Assignment); err != nil {
 		return 0, false, err
 	}
-	if v, err = expr.Coerce(v, bigint, expr.Assignment); err != nil {
-		return 0, false, err
-	}
-	if v, err = b.fold(v); err != nil {
-		return 0, false, err
-	}
-	l, ok := v.(*expr.Literal)
+	l, ok := fold(v).(*expr.Literal)
 	if !ok {
 		return 0, false, unsupported(e.At(), "a %s that is not constant", clause).WithHint("write a number")
 	}
@@ -416,9 +410,7 @@ func (b *binder) values(q *ast.Values, sc *scope) (bound, error) {
 			if err != nil {
 				return bound{}, err
 			}
-			if e, err = b.fold(e); err != nil {
-				return bound{}, err
-			}
+			e = fold(e)
 			row[j] = e
 			if l, ok := e.(*expr.Literal); ok {
 				vals[j] = l.Value

@@ -3,6 +3,7 @@ package optimize
 import (
 	"slices"
 
+	"github.com/fletchdb/fletch/engine/eval"
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/logical"
 	"github.com/fletchdb/fletch/engine/physical"
@@ -11,14 +12,13 @@ import (
 
 func nullable(e expr.Expr) bool { return physical.Nullable(e) }
 
-// fold computes constants and simplifies conditions; a filter that is never true gives no rows, one that always is goes.
-func fold(o *optimizer, root logical.Node) (logical.Node, error) {
-	f := &folder{}
-	root = logical.Rewrite(root, func(n logical.Node) logical.Node {
-		n = logical.MapExprs(n, f.simplify)
+// fold computes constants and simplifies conditions; a filter that is never true gives no rows, one that always is goes. A constant
+// that cannot be computed stays: its row may never come, and then it is no error.
+func fold(_ *optimizer, root logical.Node) (logical.Node, error) {
+	return logical.Rewrite(root, func(n logical.Node) logical.Node {
+		n = logical.MapExprs(n, func(e expr.Expr) expr.Expr { return simplify(eval.Fold(e)) })
 		switch n := n.(type) {
 		case *logical.Filter:
-			f.where = true
 			cond := onlyTrue(n.Cond)
 			l, ok := cond.(*expr.Literal)
 			switch {
@@ -37,62 +37,33 @@ func fold(o *optimizer, root logical.Node) (logical.Node, error) {
 			}
 		}
 		return n
-	})
-	return root, f.err
+	}), nil
 }
 
-// A folder simplifies expressions. The first error sticks.
-type folder struct {
-	where bool
-	err   error
-}
-
-// simplify is e with constants computed, operands first.
-func (f *folder) simplify(e expr.Expr) expr.Expr {
-	e = expr.Map(e, f.simplify)
-	switch e := e.(type) {
-	case *expr.Literal, *expr.Column, *expr.Param:
-		return e
+// simplify is e in fewer words, operands first.
+func simplify(e expr.Expr) expr.Expr {
+	e = expr.Map(e, simplify)
+	switch x := e.(type) {
 	case *expr.Logic:
-		return simplifyLogic(e)
+		return simplifyLogic(x)
 	case *expr.Not:
-		if l, ok := e.X.(*expr.Literal); ok {
-			return notLiteral(l)
+		switch x.X.(type) {
+		case *expr.Not, *expr.IsNull, *expr.In, *expr.Compare:
+			return expr.NewNot(x.X)
 		}
-		return expr.NewNot(e.X)
 	case *expr.Compare:
-		if c := simplifyCompare(e); c != nil {
+		if c := narrowCast(x); c != nil {
 			return c
 		}
 	case *expr.IsNull:
-		if !nullable(e.X) {
-			return expr.NewLiteral(expr.BoolValue(e.Negated), e.P)
-		}
-	case *expr.Case:
-		if c := simplifyCase(e); c != e {
-			return c
+		if !nullable(x.X) {
+			return expr.NewLiteral(expr.BoolValue(x.Negated), x.P)
 		}
 	}
-	return f.constant(e)
+	return e
 }
 
-// constant computes e if all its operands are constants. What fails stays: its row may never come, and then it is no error.
-func (f *folder) constant(e expr.Expr) expr.Expr {
-	for _, x := range expr.Children(e) {
-		if _, ok := x.(*expr.Literal); !ok {
-			return e
-		}
-	}
-	if !expr.IsImmutable(e) {
-		return e
-	}
-	c, err := foldConstant(e)
-	if err != nil {
-		return e
-	}
-	return c
-}
-
+// simplifyLogic leaves out what decides nothing, and what stands twice.
 func simplifyLogic(e *expr.Logic) expr.Expr {
 	absorbing := e.Op == expr.Or // TRUE decides an OR, FALSE an AND
 	var args []expr.Expr
@@ -121,28 +92,6 @@ func simplifyLogic(e *expr.Logic) expr.Expr {
 		return expr.NewOr(args...)
 	}
 	return expr.NewAnd(args...)
-}
-
-func notLiteral(l *expr.Literal) expr.Expr {
-	if l.Value.Null {
-		return l
-	}
-	return expr.NewLiteral(expr.BoolValue(!l.Value.IsTrue()), l.P)
-}
-
-// simplifyCompare knows the comparisons whose value is plain without computing; nil where it is not.
-func simplifyCompare(e *expr.Compare) expr.Expr {
-	if e.Op < expr.Distinct {
-		for _, x := range []expr.Expr{e.L, e.R} {
-			if l, ok := x.(*expr.Literal); ok && l.Value.Null {
-				return expr.Null(sqltype.Of(sqltype.Bool), e.P)
-			}
-		}
-	}
-	if c := narrowCast(e); c != nil {
-		return c
-	}
-	return nil
 }
 
 // narrowCast compares a column with a constant in the column's own type where both sides were cast to a wider one and the
@@ -179,33 +128,6 @@ func exactCast(from, to sqltype.Type) bool {
 	return false
 }
 
-func simplifyCase(e *expr.Case) expr.Expr {
-	var whens []expr.When
-	otherwise := e.Else
-	changed := false
-	for _, w := range e.Whens {
-		l, ok := w.Cond.(*expr.Literal)
-		if !ok {
-			whens = append(whens, w)
-			continue
-		}
-		changed = true
-		if l.Value.IsTrue() {
-			otherwise = w.Then
-			break
-		}
-	}
-	switch {
-	case !changed:
-		return e
-	case len(whens) > 0:
-		return &expr.Case{At: e.At, Whens: whens, Else: otherwise, Typ: e.Typ}
-	case otherwise == nil:
-		return expr.Null(e.Typ, e.P)
-	}
-	return otherwise
-}
-
 // onlyTrue simplifies a condition of which only the rows where it is true are kept: NULL is as good as FALSE.
 func onlyTrue(e expr.Expr) expr.Expr {
 	switch x := e.(type) {
@@ -227,5 +149,3 @@ func onlyTrue(e expr.Expr) expr.Expr {
 	}
 	return e
 }
-
-func foldConstant(e expr.Expr) (expr.Expr, error) { return e, nil }
