@@ -123,6 +123,9 @@ func (e *Engine) explain(ctx context.Context, s *ast.Explain) (*Plan, error) {
 	return constant(p.Text(steps.String() + text)), nil
 }
 
+// Lines is a plan of the same form as p's result whose rows are the lines of a text.
+func (p *Plan) Lines(text string) *Plan { return constant(p.Text(text)) }
+
 func constant(root physical.Node) *Plan { return &Plan{Root: root, Fields: root.Schema()} }
 
 var planFields = []physical.Field{{Name: "plan", Type: sqltype.Of(sqltype.Utf8)}}

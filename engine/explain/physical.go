@@ -27,7 +27,7 @@ func Physical(n physical.Node, run func(physical.Node) (c Counts, ok bool)) stri
 		children: physical.Node.Children,
 		line: func(n physical.Node) string {
 			s := Line(n)
-			if est := estimated(n); est >= 0 {
+			if est := Expected(n); est >= 0 {
 				s += "  ~" + count(est)
 			}
 			if run == nil {
@@ -66,7 +66,8 @@ func duration(d time.Duration) string {
 }
 
 // estimated is the rows that the planner expected, −1 where it says nothing.
-func estimated(n physical.Node) float64 {
+// Expected is how many rows the planner expects of a node; negative where it expects nothing.
+func Expected(n physical.Node) float64 {
 	switch n := n.(type) {
 	case *physical.Scan:
 		return n.Est.Rows
@@ -234,7 +235,7 @@ func toJSON(n physical.Node, run func(physical.Node) (Counts, bool)) *jsonNode {
 	for _, f := range n.Schema() {
 		j.Columns = append(j.Columns, jsonColumn{f.Name, f.Type.String()})
 	}
-	if est := estimated(n); est >= 0 {
+	if est := Expected(n); est >= 0 {
 		est = math.Round(est)
 		j.Estimated = &est
 	}

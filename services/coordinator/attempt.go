@@ -50,10 +50,7 @@ type attempt struct {
 
 // attempt runs q's plan on a cohort. ran tells whether any task may have run.
 func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, chosen *cohort, out *counting) (ran bool, err error) {
-	tasks, err := c.engine.Tasks(plan, len(chosen.workers))
-	if err != nil {
-		return false, err
-	}
+	tasks := c.engine.Tasks(plan, len(chosen.workers))
 	a := &attempt{c: c, q: q, plan: plan, tasks: tasks, token: make([]byte, 16), pending: map[taskRef]bool{}, ended: make(chan struct{})}
 	_, _ = rand.Read(a.token)
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
@@ -72,7 +69,7 @@ func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, 
 		used[w.URL] = w
 		a.pending[taskRef{t.Stage, t.Task}] = true
 	}
-	q.begin(chosen, used, len(tasks))
+	q.begin(chosen, used, tasks)
 	a.number = q.number()
 	if err := a.open(used); err != nil {
 		return false, a.suspect(err)
@@ -124,10 +121,10 @@ func (e *workerError) Error() string { return e.err.Error() }
 func (e *workerError) Unwrap() error { return e.err }
 
 // begin notes where a new attempt runs.
-func (q *query) begin(chosen *cohort, used map[string]resolver.Worker, tasks int) {
+func (q *query) begin(chosen *cohort, used map[string]resolver.Worker, tasks []engine.Task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.cohort, q.tasks, q.finished, q.workers = chosen, tasks, 0, nil
+	q.cohort, q.plan, q.tasks, q.finished, q.workers = chosen, tasks, len(tasks), 0, nil
 	for _, w := range used {
 		q.workers = append(q.workers, w)
 	}
@@ -240,7 +237,7 @@ func (a *attempt) watch(w resolver.Worker, acknowledged chan<- error) {
 		case *workerv1.WatchResponse_Failed:
 			err := rpcerr.FromWorkerDetail(e.Failed.GetError())
 			if err.Code != sqlerr.Canceled {
-				a.failed(w, e.Failed, err)
+				a.failed(err)
 			}
 		}
 	}
@@ -248,12 +245,11 @@ func (a *attempt) watch(w resolver.Worker, acknowledged chan<- error) {
 
 // failed ends the attempt by a task's own failure. A task that lost its producer is the messenger only: the producer's own
 // Watch says more of it, if it says anything.
-func (a *attempt) failed(_ resolver.Worker, _ *workerv1.TaskFailed, err *sqlerr.Error) {
+func (a *attempt) failed(err *sqlerr.Error) {
 	if err.Code == sqlerr.WorkerLost || err.Code == sqlerr.VersionMismatch {
-		for i, t := range a.tasks {
-			_ = t
-			if containsURL(err.Message, a.on[i].URL) {
-				a.cancel(&workerError{a.on[i], err})
+		for _, w := range a.on {
+			if containsURL(err.Message, w.URL) {
+				a.cancel(&workerError{w, err})
 				return
 			}
 		}
@@ -304,7 +300,7 @@ func (a *attempt) setPlans(w resolver.Worker) error {
 		req := &workerv1.SetPlanRequest{
 			Key: a.key(t), Fragment: fragment, Token: a.token,
 			Options: &workerv1.TaskOptions{
-				Timeout: a.timeout(), MemoryLimit: a.memory(), Threads: a.threads(), BatchRows: a.q.options.GetBatchRows(), OperatorMetrics: a.plan.Analyze,
+				Timeout: a.timeout(), MemoryLimit: a.memory(), Threads: a.threads(), BatchRows: a.q.options.GetBatchRows(), OperatorMetrics: a.q.operators || a.plan.Analyze(),
 			},
 		}
 		for _, in := range t.Inputs {

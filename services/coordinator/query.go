@@ -58,7 +58,9 @@ type query struct {
 	memory   map[string]uint64 // peak by worker URL
 	usedNow  map[string]uint64
 	rows     int64 // sent to the client
-	analyzed *analyzed
+	plan     []engine.Task
+
+	operators bool // count per operator
 }
 
 type taskRef struct{ stage, task uint32 }
@@ -166,13 +168,20 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 			head = true
 		}
 		if plan.Local() {
-			return c.local(ctx, q, plan, out)
+			return c.local(ctx, plan, out)
 		}
 		chosen, err := c.admit(ctx, q.options.GetWorkerVersion())
 		if err != nil {
 			return err
 		}
-		ran, err := c.attempt(ctx, q, plan, chosen, out)
+		result := out
+		if plan.Analyze() {
+			result = &counting{sink: nowhere{}, query: q}
+		}
+		ran, err := c.attempt(ctx, q, plan, chosen, result)
+		if err == nil && plan.Analyze() {
+			return c.local(ctx, q.analyzed(plan), out)
+		}
 		if err == nil || ctx.Err() != nil || out.began {
 			return err
 		}

@@ -1,6 +1,7 @@
 package arrowwire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -55,13 +56,25 @@ func (r *Relay) Next() (encapsulated []byte, rows int64, err error) {
 	if batch {
 		r.batches++
 	}
+	encapsulated, err = m.Encapsulated()
+	return encapsulated, rows, err
+}
+
+// Encapsulated is a schema or batch as an Arrow IPC stream has it: with its length before it.
+func (m *Message) Encapsulated() ([]byte, error) {
 	padded := (len(m.Header) + 7) &^ 7
-	out := make([]byte, 8+padded+m.Size())
+	out := make([]byte, 8+padded, 8+padded+m.Size())
 	binary.LittleEndian.PutUint32(out, 0xffffffff)
 	binary.LittleEndian.PutUint32(out[4:], uint32(padded))
 	copy(out[8:], m.Header)
-	copy(out[8+padded:], m.Body())
-	return out, rows, nil
+	if m.payload == nil {
+		return append(out, m.Body()...), nil
+	}
+	buf := bytes.NewBuffer(out)
+	if err := m.payload.SerializeBody(buf); err != nil {
+		return nil, fmt.Errorf("encode record batch: %w", err)
+	}
+	return buf.Bytes(), nil
 }
 
 // batchRows is the number of rows that the header of an Arrow IPC message announces; batch tells whether it is a record batch.
