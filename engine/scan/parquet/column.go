@@ -92,20 +92,29 @@ func (c *column) dictionary(p *page) error {
 		return fmt.Errorf("its dictionary makes no sense: %w", err)
 	}
 	c.dictID = vector.NewDictID()
-	rows := cap(c.valid) * 64
+	rows := len(c.valid) * 64
 	switch {
 	case p.values <= 1<<8:
-		c.codes.width, c.codes.c8 = 1, resize(c.codes.c8, rows)
+		c.codes.width, c.codes.c8 = 1, atLeast(c.codes.c8, rows)
 	case p.values <= 1<<16:
-		c.codes.width, c.codes.c16 = 2, resize(c.codes.c16, rows)
+		c.codes.width, c.codes.c16 = 2, atLeast(c.codes.c16, rows)
 	default:
-		c.codes.width, c.codes.c32 = 4, resize(c.codes.c32, rows)
+		c.codes.width, c.codes.c32 = 4, atLeast(c.codes.c32, rows)
 	}
 	return nil
 }
 
-// dictionaryOnly is the dictionary that all values of the chunk are from, nil if there may be others.
-func (c *column) dictionaryOnly() *vector.Vector {
+// atLeast is s, or new memory, of n elements or more.
+func atLeast[T any](s []T, n int) []T {
+	if len(s) < n {
+		return make([]T, n)
+	}
+	return s
+}
+
+// everyEntry is a vector of the entries of the dictionary that all values of the chunk are from, each once; nil if there may
+// be others.
+func (c *column) everyEntry() *vector.Vector {
 	if c.dictID == 0 {
 		return nil
 	}
@@ -114,7 +123,28 @@ func (c *column) dictionaryOnly() *vector.Vector {
 			return nil
 		}
 	}
-	return c.vals.entries()
+	dict := c.vals.entries()
+	switch n := dict.Len; {
+	case n == 0:
+		return nil
+	case c.codes.width == 1:
+		vector.SetDict(&c.vec, dict, c.dictID, ascending(&c.codes.c8, n), nil)
+	case c.codes.width == 2:
+		vector.SetDict(&c.vec, dict, c.dictID, ascending(&c.codes.c16, n), nil)
+	default:
+		vector.SetDict(&c.vec, dict, c.dictID, ascending(&c.codes.c32, n), nil)
+	}
+	return &c.vec
+}
+
+// ascending fills buf, which may grow, with the codes below n.
+func ascending[C uint8 | uint16 | uint32](buf *[]C, n int) []C {
+	*buf = atLeast(*buf, n)
+	out := (*buf)[:n]
+	for i := range out {
+		out[i] = C(i)
+	}
+	return out
 }
 
 // memory is a buffer of n bytes that no vector points into.

@@ -4,117 +4,84 @@ import (
 	"context"
 	"slices"
 
+	"github.com/fletchdb/fletch/engine/eval"
 	"github.com/fletchdb/fletch/engine/exec"
 	"github.com/fletchdb/fletch/engine/expr"
-	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
 	"github.com/fletchdb/fletch/engine/vector/kernel"
 )
 
-// A filter drops rows: one conjunct of the scan's filter, or one runtime filter.
+// A filter drops rows: conjuncts of the scan's filter over the same columns, or one runtime filter.
 type filter struct {
-	conjunct int // of the scan's filter; −1: a runtime filter
-	columns  []int
-	weight   float64 // what it takes per row once its columns are decoded, in nanoseconds or so
-	cond     predicate
-	keys     exec.KeyFilter
-
-	bits []uint64 // of a runtime filter
-	sel  []int32
+	columns   []int
+	conjuncts []int   // of the scan's filter; none: a runtime filter
+	weight    float64 // what it takes per row once its columns are decoded, in nanoseconds
+	cond      *eval.Filter
+	keys      exec.KeyFilter
+	canFail   bool // it must stay behind all filters before it
 
 	in, out int64 // rows that it saw and let pass
-	cost    float64
-	idle    bool // it lets every row of the morsel pass
+	idle    bool  // statistics tell that it lets every row of the morsel pass
 }
 
-// A predicate narrows the selection of a batch to the rows for which it is true.
-type predicate interface {
-	Apply(b *vector.Batch) error
-}
-
+// newFilters makes the filters of one reader: those that can fail last, as they were written.
 func newFilters(s *source) ([]*filter, error) {
-	var list []*filter
+	var list, risky []*filter
+	var conds, riskyConds []expr.Expr // of the filters in list and in risky
 	for i, cond := range s.filter {
-		f := &filter{conjunct: i, weight: weigh(cond)}
-		expr.Walk(cond, func(e expr.Expr) bool {
-			if in, ok := e.(*expr.Input); ok && !slices.Contains(f.columns, in.Index) {
-				f.columns = append(f.columns, in.Index)
-			}
-			return true
-		})
-		if f.columns == nil {
-			f.columns = []int{} // none, not all
+		columns := columnsOf(cond)
+		if eval.CanFail(cond) {
+			risky = append(risky, &filter{columns: columns, conjuncts: []int{i}, canFail: true})
+			riskyConds = append(riskyConds, cond)
+			continue
 		}
+		if k := slices.IndexFunc(list, func(f *filter) bool { return slices.Equal(f.columns, columns) }); k >= 0 {
+			list[k].conjuncts = append(list[k].conjuncts, i)
+			conds[k] = expr.NewAnd(conds[k], cond)
+			continue
+		}
+		list = append(list, &filter{columns: columns, conjuncts: []int{i}})
+		conds = append(conds, cond)
+	}
+	list, conds = append(list, risky...), append(conds, riskyConds...)
+	for i, f := range list {
 		var err error
-		if f.cond, err = newPredicate(cond, s.batch); err != nil {
+		if f.cond, err = eval.NewFilter(conds[i], s.batch); err != nil {
 			return nil, err
 		}
-		list = append(list, f)
+		f.weight = eval.Cost(conds[i])
 	}
 	for _, k := range s.runtime {
-		list = append(list, &filter{
-			conjunct: -1, columns: []int{k.column}, weight: 2, keys: k.keys,
-			bits: make([]uint64, vector.Words(s.batch)), sel: make([]int32, s.batch),
-		})
+		const weight = 2 // between a look into a bitmap and one into a Bloom filter
+		list = slices.Insert(list, len(list)-len(risky), &filter{columns: []int{k.column}, weight: weight, keys: k.keys})
 	}
 	return list, nil
 }
 
-// weigh guesses what a condition takes per row.
-func weigh(cond expr.Expr) float64 {
-	w := 0.0
-	expr.Walk(cond, func(e expr.Expr) bool {
-		switch e := e.(type) {
-		case *expr.Input:
-			w += 0.2
-			if k := e.Typ.Kind; k == sqltype.Utf8 || k == sqltype.Binary {
-				w += 5
-			}
-		case *expr.Compare, *expr.IsNull, *expr.Logic, *expr.Not:
-			w += 0.2
-		case *expr.In:
-			w += 1
-		case *expr.Call:
-			w += 3
-			if len(e.Args) > 0 && e.Args[0].Type().Kind == sqltype.Utf8 {
-				w += 20
-			}
-		case *expr.Case, *expr.Cast:
-			w += 2
+// columnsOf is the columns that e reads, ascending.
+func columnsOf(e expr.Expr) []int {
+	columns := []int{}
+	expr.Walk(e, func(e expr.Expr) bool {
+		if in, ok := e.(*expr.Input); ok {
+			columns = append(columns, in.Index)
 		}
 		return true
 	})
-	return w
+	slices.Sort(columns)
+	return slices.Compact(columns)
 }
 
-// apply drops the rows of b that do not pass.
-func (f *filter) apply(b *vector.Batch) error {
-	before := b.Rows()
-	if f.keys == nil {
-		if err := f.cond.Apply(b); err != nil {
-			return err
-		}
-	} else {
-		f.narrow(b)
+// narrow clears the bits of open – rows of b that are left, count of them – that do not pass, and counts again.
+func (f *filter) narrow(b *vector.Batch, open []uint64, count int) (left int, err error) {
+	if f.keys != nil {
+		f.keys.Narrow(b.Cols[f.columns[0]], open)
+		left = kernel.Count(open)
+	} else if left, err = f.cond.Mark(b, open); err != nil {
+		return 0, err
 	}
-	f.in += int64(before)
-	f.out += int64(b.Rows())
-	return nil
-}
-
-func (f *filter) narrow(b *vector.Batch) {
-	bits := f.bits[:vector.Words(b.Len)]
-	if b.Sel == nil {
-		clear(bits)
-		kernel.SetRange(bits, 0, b.Len)
-	} else {
-		kernel.FromSelection(bits, b.Sel)
-	}
-	f.keys.Narrow(b.Cols[f.columns[0]], bits)
-	n := kernel.ToSelection(f.sel, bits, b.Len)
-	if n < b.Len {
-		b.Sel = f.sel[:n]
-	}
+	f.in += int64(count)
+	f.out += int64(left)
+	return left, nil
 }
 
 // pass is the share of rows that pass, as far as it is known.
@@ -124,41 +91,36 @@ func (f *filter) pass() float64 {
 }
 
 // orderFilters puts first what drops the most rows for the least work: of the columns that a filter needs, the bytes to
-// read and decompress, unless the filters before it need them anyway, and of the condition its own work, which is next to
-// nothing where the column is codes.
+// decompress and decode, unless the filters before it need them anyway; and of the condition its own work, which is next
+// to nothing where the column is codes.
 func (r *reader) orderFilters() {
 	for _, f := range r.filters {
-		f.idle = f.conjunct >= 0 && r.m.skip != nil && r.m.skip[f.conjunct]
+		f.idle = f.cond != nil && r.m.skip != nil && !slices.ContainsFunc(f.conjuncts, func(i int) bool { return !r.m.skip[i] })
 	}
 	rows := float64(r.m.file.RowGroups[r.m.group].Rows)
-	have := make([]bool, 0, 16)
-	for range r.cols {
-		have = append(have, false)
-	}
+	clear(r.wanted)
 	for i := range r.filters {
-		best := i
-		for k := i; k < len(r.filters); k++ {
+		best, least := i, 0.0
+		for k := i; k < len(r.filters) && !r.filters[k].canFail; k++ {
 			f := r.filters[k]
-			f.cost = f.weight
-			codes := len(f.columns) == 1
+			cost, codes := f.weight, len(f.columns) == 1
 			for _, j := range f.columns {
 				c := r.m.chunk(r.m.file.columns[j])
-				if !have[j] {
-					f.cost += float64(c.uncompressed) / rows
+				if !r.wanted[j] {
+					cost += float64(c.uncompressed) / rows
 				}
 				codes = codes && c.mostlyCodes()
 			}
 			if codes {
-				f.cost -= f.weight * 0.9
+				cost -= f.weight * 0.9
 			}
-			f.cost /= 1.001 - min(f.pass(), 1)
-			if f.cost < r.filters[best].cost {
-				best = k
+			if cost /= 1.001 - f.pass(); k == i || cost < least {
+				best, least = k, cost
 			}
 		}
 		r.filters[i], r.filters[best] = r.filters[best], r.filters[i]
 		for _, j := range r.filters[i].columns {
-			have[j] = true
+			r.wanted[j] = true
 		}
 	}
 }
@@ -172,14 +134,12 @@ func (c *chunkMeta) mostlyCodes() bool {
 	return c.encodings&dict != 0
 }
 
-// maxShare is the largest part of a chunk's rows that its dictionary may have for prune to try its entries.
-const maxShare = 8
-
-// prune looks at the dictionaries of columns that filters need, and tells that no row of the morsel can pass. A condition
-// that fails on an entry – of rows that another condition may drop – decides nothing here.
+// prune looks at the dictionaries of columns that filters need, and tells that no row of the morsel can pass. What the
+// filters find out of a dictionary they keep for the batches that follow, so it costs little to ask. A condition that can
+// fail is not asked: the entry that it fails on may be in rows that other conditions drop.
 func (r *reader) prune(ctx context.Context) (dead bool, err error) {
 	for _, f := range r.filters {
-		if f.idle || len(f.columns) != 1 {
+		if f.idle || f.canFail || len(f.columns) != 1 {
 			continue
 		}
 		j := f.columns[0]
@@ -189,18 +149,22 @@ func (r *reader) prune(ctx context.Context) (dead bool, err error) {
 		if err := r.open(ctx, f.columns); err != nil {
 			return false, err
 		}
-		dict := r.cols[j].dictionaryOnly()
-		if dict == nil || int64(dict.Len) > r.m.rows/maxShare || dict.Len == 0 {
+		dict := r.cols[j].everyEntry()
+		if dict == nil || int64(dict.Len) > r.m.rows/2 {
 			continue
 		}
-		some, err := r.passes(f, j, dict)
-		if some || err != nil {
+		if some, err := r.passes(f, j, dict); some || err != nil {
+			if err != nil {
+				return false, err
+			}
 			continue
 		}
 		if f.keys == nil && r.m.file.stats(r.m.group, j).NullCount != 0 {
-			var null vector.Vector
-			vector.SetNull(&null, dict.Type, 1)
-			if some, err := r.passes(f, j, &null); some || err != nil {
+			vector.SetNull(&r.null, dict.Type, 1)
+			if some, err := r.passes(f, j, &r.null); some || err != nil {
+				if err != nil {
+					return false, err
+				}
 				continue
 			}
 		}
@@ -209,18 +173,21 @@ func (r *reader) prune(ctx context.Context) (dead bool, err error) {
 	return false, nil
 }
 
-// passes tells whether any row of v passes f.
+// passes tells whether any row of v, as the column, passes f.
 func (r *reader) passes(f *filter, column int, v *vector.Vector) (bool, error) {
-	b := vector.Batch{Cols: make([]*vector.Vector, len(r.vecs)), Len: v.Len}
-	b.Cols[column] = v
-	if f.keys == nil {
-		if err := f.cond.Apply(&b); err != nil {
-			return false, err
-		}
-		return b.Rows() > 0, nil
-	}
-	bits := make([]uint64, vector.Words(v.Len))
-	kernel.SetRange(bits, 0, v.Len)
-	f.keys.Narrow(v, bits)
-	return kernel.Any(bits), nil
+	b := &r.batch
+	b.Cols, b.Len, b.Sel = r.vecs, v.Len, nil
+	r.vecs[column] = v
+	open := r.openRows(v.Len)
+	left, err := f.narrow(b, open, v.Len)
+	r.vecs[column] = nil
+	return left > 0, err
+}
+
+// openRows is the bitmap of n rows that are all left.
+func (r *reader) openRows(n int) []uint64 {
+	r.left = resize(r.left, vector.Words(n))
+	clear(r.left)
+	kernel.SetRange(r.left, 0, n)
+	return r.left
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fletchdb/fletch/engine/budget"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/vector"
+	"github.com/fletchdb/fletch/engine/vector/kernel"
 )
 
 // A reader decodes morsels for one goroutine: of each batch first the columns that filters need, one filter after the
@@ -32,8 +33,12 @@ type reader struct {
 	used  int
 	runs  []byteRange
 
-	vecs  []*vector.Vector
-	batch vector.Batch
+	vecs   []*vector.Vector
+	batch  vector.Batch
+	left   []uint64 // rows of the batch that have passed so far
+	sel    []int32
+	wanted []bool        // per column: a filter needs it
+	null   vector.Vector // one NULL
 }
 
 // A colState is how far a column of the present morsel is.
@@ -53,7 +58,7 @@ type byteRange struct {
 
 func newReader(s *source) (*reader, error) {
 	n := len(s.scan.Columns)
-	r := &reader{src: s, cols: make([]*column, n), state: make([]colState, n), vecs: make([]*vector.Vector, n)}
+	r := &reader{src: s, cols: make([]*column, n), state: make([]colState, n), vecs: make([]*vector.Vector, n), wanted: make([]bool, n), sel: make([]int32, s.batch)}
 	if s.budget != nil {
 		r.memory = s.budget.User("Scan " + s.scan.Table)
 	}
@@ -136,24 +141,26 @@ func (r *reader) decode(ctx context.Context, n int) (ok bool, err error) {
 			r.state[j] = colOpen
 		}
 	}
-	for _, f := range r.filters {
-		if f.idle {
-			continue
+	if len(r.filters) > 0 {
+		left, open := n, r.openRows(n)
+		for _, f := range r.filters {
+			if f.idle {
+				continue
+			}
+			if err := r.need(ctx, f.columns); err != nil {
+				return false, err
+			}
+			if left, err = f.narrow(b, open, left); left == 0 || err != nil {
+				return false, err
+			}
 		}
-		if err := r.need(ctx, f.columns); err != nil {
-			return false, err
-		}
-		if err := f.apply(b); err != nil {
-			return false, err
-		}
-		if b.Rows() == 0 {
-			return false, nil
+		if left < n {
+			b.Sel = r.sel[:kernel.ToSelection(r.sel, open, n)]
 		}
 	}
 	if err := r.need(ctx, nil); err != nil {
 		return false, err
 	}
-	b.Cols = r.vecs
 	return true, r.account()
 }
 

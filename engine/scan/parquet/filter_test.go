@@ -1,0 +1,367 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	pq "github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+
+	"github.com/fletchdb/fletch/engine/budget"
+	"github.com/fletchdb/fletch/engine/eval"
+	"github.com/fletchdb/fletch/engine/exec"
+	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/sqltype"
+	"github.com/fletchdb/fletch/engine/vector"
+)
+
+const (
+	groupRows = 1000
+	groups    = 5
+)
+
+// orders is groups row groups: id ascends through them, so that statistics part them; kind has words that differ by row
+// group, inside the same bounds, so that only dictionaries do; x has NaN and NULL, text is long and has no dictionary.
+func orders(t testing.TB, opts ...pq.WriterProperty) *physicalFile {
+	const n = groups * groupRows
+	pool := memory.DefaultAllocator
+	id, kind, x, text, some := array.NewInt64Builder(pool), array.NewStringBuilder(pool), array.NewFloat64Builder(pool), array.NewStringBuilder(pool), array.NewInt32Builder(pool)
+	for i := range n {
+		id.Append(int64(i))
+		g := i / groupRows
+		kind.Append([]string{"a", fmt.Sprint("m", g), "z"}[i%3])
+		switch {
+		case i%10 == 3:
+			x.AppendNull()
+		case i%10 == 4:
+			x.Append(math.NaN())
+		default:
+			x.Append(float64(i % 100))
+		}
+		text.Append(fmt.Sprint("a rather long text number ", i*7919%n))
+		if g == 2 {
+			some.AppendNull()
+		} else {
+			some.Append(int32(i % 1000))
+		}
+	}
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "kind", Type: arrow.BinaryTypes.String},
+		{Name: "x", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		{Name: "text", Type: arrow.BinaryTypes.String},
+		{Name: "some", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+	}, nil)
+	rec := array.NewRecordBatch(schema, []arrow.Array{id.NewArray(), kind.NewArray(), x.NewArray(), text.NewArray(), some.NewArray()}, n)
+	opts = append([]pq.WriterProperty{
+		pq.WithMaxRowGroupLength(groupRows), pq.WithDictionaryDefault(false), pq.WithDictionaryFor("kind", true), pq.WithStats(true),
+		pq.WithDataPageSize(500), pq.WithBatchSize(50), pq.WithCompression(compress.Codecs.Snappy),
+	}, opts...)
+	return openBytes(t, write(t, rec, opts...))
+}
+
+type physicalFile struct {
+	*File
+	fs   memFS
+	scan *physical.Scan
+}
+
+func openBytes(t testing.TB, data []byte) *physicalFile {
+	t.Helper()
+	fs := memFS{"f": data}
+	f, err := Open(context.Background(), fs, "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &physicalFile{File: f, fs: fs, scan: scanOf(f)}
+}
+
+func (f *physicalFile) col(name string) *expr.Input {
+	i := slices.IndexFunc(f.scan.Columns, func(c physical.ScanColumn) bool { return c.Name == name })
+	return &expr.Input{Index: i, Name: name, Typ: f.scan.Columns[i].Type, Nullable: f.scan.Columns[i].Nullable}
+}
+
+func (f *physicalFile) cmp(name string, op expr.CompareOp, v expr.Value) expr.Expr {
+	c := f.col(name)
+	v.Type = c.Typ
+	return &expr.Compare{Op: op, L: c, R: &expr.Literal{Value: v}}
+}
+
+// ids reads the file with a filter and gives the ids that come out, after a look at every other column.
+func (f *physicalFile) ids(t *testing.T, filter expr.Expr, env *exec.Env, probes ...physical.RuntimeProbe) (ids []int64) {
+	t.Helper()
+	scan := *f.scan
+	scan.Filter, scan.Runtime = filter, probes
+	err := readAll(f.fs, &scan, env, func(b *vector.Batch) {
+		if b.Rows() == 0 {
+			t.Error("a batch without rows")
+		}
+		for k := range b.Rows() {
+			i := k
+			if b.Sel != nil {
+				i = int(b.Sel[k])
+			}
+			id := cell(b.Cols[0], i).(int64)
+			if text := cell(b.Cols[f.col("text").Index], i); text != fmt.Sprint("a rather long text number ", id*7919%(groups*groupRows)) {
+				t.Errorf("row %d has text %q", id, text)
+			}
+			ids = append(ids, id)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// expected is ids by the unfiltered rows and the filter over whole batches.
+func (f *physicalFile) expected(t *testing.T, filter expr.Expr) (ids []int64) {
+	t.Helper()
+	p, err := eval.NewFilter(filter, 512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = readAll(f.fs, f.scan, &exec.Env{BatchRows: 512}, func(b *vector.Batch) {
+		if err := p.Apply(b); err != nil {
+			t.Fatal(err)
+		}
+		for k := range b.Rows() {
+			i := k
+			if b.Sel != nil {
+				i = int(b.Sel[k])
+			}
+			ids = append(ids, cell(b.Cols[0], i).(int64))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func num(i int64) expr.Value       { return expr.Value{Int: i} }
+func float(f float64) expr.Value   { return expr.Value{Float: f} }
+func str(s string) expr.Value      { return expr.Value{Str: s} }
+func and(e ...expr.Expr) expr.Expr { return &expr.Logic{Op: expr.And, Args: e} }
+func or(e ...expr.Expr) expr.Expr  { return &expr.Logic{Op: expr.Or, Args: e} }
+
+func TestFilter(t *testing.T) {
+	f := orders(t)
+	for _, tc := range []struct {
+		name   string
+		filter expr.Expr
+		groups int     // that statistics leave
+		read   float64 // at most this share of the bytes is read; 0: not looked at
+	}{
+		{"equal", f.cmp("id", expr.Eq, num(2500)), 1, 0.21},
+		{"nothing", f.cmp("id", expr.Eq, num(-1)), 0, 0.001},
+		{"less", f.cmp("id", expr.Lt, num(1500)), 2, 0.41},
+		{"less at bound", f.cmp("id", expr.Lt, num(1000)), 1, 0.21},
+		{"less or equal at bound", f.cmp("id", expr.Le, num(1000)), 2, 0.41},
+		{"greater at bound", f.cmp("id", expr.Gt, num(3999)), 1, 0.21},
+		{"greater or equal at bound", f.cmp("id", expr.Ge, num(3999)), 2, 0.41},
+		{"flipped", &expr.Compare{Op: expr.Gt, L: &expr.Literal{Value: expr.Value{Type: sqltype.Of(sqltype.Int64), Int: 1000}}, R: f.col("id")}, 1, 0.21},
+		{"between", and(f.cmp("id", expr.Ge, num(1100)), f.cmp("id", expr.Le, num(1200))), 1, 0.21},
+		{"in", &expr.In{X: f.col("id"), List: []expr.Value{{Type: f.col("id").Typ, Int: 3}, {Type: f.col("id").Typ, Int: 4003}}}, 2, 0.41},
+		{"not in", &expr.In{X: f.col("id"), List: []expr.Value{{Type: f.col("id").Typ, Int: 3}}, Negated: true}, 5, 0},
+		{"or", or(f.cmp("id", expr.Lt, num(10)), f.cmp("id", expr.Ge, num(4990))), 2, 0.41},
+		{"is null", &expr.IsNull{X: f.col("some")}, 1, 0.21},
+		{"is not null", &expr.IsNull{X: f.col("some"), Negated: true}, 4, 0.81},
+		{"all null is never equal", f.cmp("some", expr.Eq, num(7)), 4, 0},
+		{"not equal", f.cmp("kind", expr.Ne, str("a")), 5, 0},
+		{"dictionary", f.cmp("kind", expr.Eq, str("m3")), 5, 0.4},
+		{"dictionary without", f.cmp("kind", expr.Eq, str("n")), 5, 0.2},
+		{"dictionary and more", and(f.cmp("kind", expr.Eq, str("m3")), f.cmp("id", expr.Gt, num(3500))), 2, 0.4},
+		{"NaN is above", f.cmp("x", expr.Gt, float(1000)), 5, 0},
+		{"NaN is not below", f.cmp("x", expr.Lt, float(0)), 0, 0.001},
+		{"float equal", f.cmp("x", expr.Eq, float(7)), 5, 0},
+		{"float beyond", f.cmp("x", expr.Eq, float(100)), 0, 0.001},
+		{"text below", f.cmp("text", expr.Lt, str("a rather long text number 10")), 2, 0},
+		{"few rows", and(f.cmp("x", expr.Eq, float(7)), f.cmp("kind", expr.Eq, str("z")), f.cmp("id", expr.Lt, num(3000))), 3, 0},
+		{"two columns", &expr.Compare{Op: expr.Lt, L: f.col("some"), R: &expr.Literal{Value: expr.Value{Type: f.col("some").Typ, Int: 3}}}, 4, 0},
+		{"never true", &expr.Literal{Value: expr.BoolValue(false)}, 0, 0.001},
+		{"always true", &expr.Literal{Value: expr.BoolValue(true)}, 5, 0},
+		{"against NULL", f.cmp("id", expr.Eq, expr.Value{Null: true}), 0, 0.001},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			want := f.expected(t, tc.filter)
+			for _, n := range []int{1, 7, 64, 4096} {
+				metrics := &exec.Metrics{}
+				scan := *f.scan
+				scan.Filter = tc.filter
+				if got := f.ids(t, tc.filter, &exec.Env{BatchRows: n}); !slices.Equal(got, want) {
+					t.Fatalf("batches of %d: %d rows, want %d", n, len(got), len(want))
+				}
+				if err := readAll(f.fs, &scan, &exec.Env{BatchRows: n, Metrics: metrics}, func(*vector.Batch) {}); err != nil {
+					t.Fatal(err)
+				}
+				src, err := NewSource(context.Background(), f.fs, nil, &scan, &exec.Env{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := len(src.(*source).morsels); got != tc.groups {
+					t.Errorf("statistics leave %d row groups, want %d", got, tc.groups)
+				}
+				if read := float64(metrics.Of(&scan).Bytes.Load()) / float64(f.bytes()); tc.read > 0 && read > tc.read+0.03 {
+					t.Errorf("read %.2f of the file, want %.2f", read, tc.read)
+				}
+			}
+		})
+	}
+}
+
+func (f *File) bytes() (n int64) {
+	for _, g := range f.RowGroups {
+		for _, c := range g.Columns {
+			n += c.Compressed
+		}
+	}
+	return n
+}
+
+// A keySet is a runtime filter of some keys.
+type keySet map[int64]bool
+
+func (s keySet) Narrow(v *vector.Vector, bits []uint64) {
+	for i := range v.Len {
+		if k, ok := cell(v, i).(int64); !ok || !s[k] {
+			bits[i/64] &^= 1 << (i % 64)
+		}
+	}
+}
+
+func (s keySet) Empty() bool { return len(s) == 0 }
+
+func (s keySet) Range() (lo, hi int64, ok bool) {
+	lo, hi = math.MaxInt64, math.MinInt64
+	for k := range s {
+		lo, hi = min(lo, k), max(hi, k)
+	}
+	return lo, hi, len(s) > 0
+}
+
+func TestRuntimeFilter(t *testing.T) {
+	f := orders(t)
+	filters := &exec.RuntimeFilters{}
+	filters.Publish(1, keySet{1203: true, 1500: true, 2800: true})
+	filters.Publish(2, keySet{})
+	filters.Publish(3, keySet{803: true})
+	filter := f.cmp("id", expr.Gt, num(1300))
+	for _, tc := range []struct {
+		filter expr.Expr
+		probes []physical.RuntimeProbe
+		want   []int64
+		groups int
+	}{
+		{nil, []physical.RuntimeProbe{{Filter: 1, Column: 0}}, []int64{1203, 1500, 2800}, 2},
+		{filter, []physical.RuntimeProbe{{Filter: 1, Column: 0}}, []int64{1500, 2800}, 2},
+		{nil, []physical.RuntimeProbe{{Filter: 2, Column: 0}}, nil, 0},
+		{nil, []physical.RuntimeProbe{{Filter: 3, Column: f.col("some").Index}}, []int64{803, 1803, 3803, 4803}, 4}, // NULL never passes
+		{f.cmp("id", expr.Lt, num(3)), []physical.RuntimeProbe{{Filter: 9, Column: 0}}, []int64{0, 1, 2}, 1},        // none was published
+	} {
+		env := &exec.Env{BatchRows: 100, Filters: filters}
+		if got := f.ids(t, tc.filter, env, tc.probes...); !slices.Equal(got, tc.want) {
+			t.Errorf("%v: got %v, want %v", tc.probes, got, tc.want)
+		}
+		scan := *f.scan
+		scan.Filter, scan.Runtime = tc.filter, tc.probes
+		src, err := NewSource(context.Background(), f.fs, nil, &scan, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(src.(*source).morsels); got != tc.groups {
+			t.Errorf("%v: %d row groups are left, want %d", tc.probes, got, tc.groups)
+		}
+	}
+}
+
+// TestRisky: a condition that can fail sees only the rows that the ones written before it let pass.
+func TestRisky(t *testing.T) {
+	f := orders(t)
+	quotient := &expr.Call{Func: "/", Typ: sqltype.Of(sqltype.Int64), Args: []expr.Expr{
+		&expr.Literal{Value: expr.IntValue(sqltype.Of(sqltype.Int64), 100)}, f.col("id"),
+	}}
+	risky := &expr.Compare{Op: expr.Gt, L: quotient, R: &expr.Literal{Value: expr.IntValue(sqltype.Of(sqltype.Int64), 20)}}
+	if got := f.ids(t, and(risky, f.cmp("kind", expr.Ne, str("a")), f.cmp("id", expr.Ne, num(0))), &exec.Env{}); !slices.Equal(got, []int64{1, 2, 4}) {
+		t.Error(got)
+	}
+	scan := *f.scan
+	scan.Filter = risky
+	if err := readAll(f.fs, &scan, &exec.Env{}, func(*vector.Batch) {}); sqlerr.CodeOf(err) != sqlerr.DivisionByZero {
+		t.Error(err)
+	}
+}
+
+func TestReadersShare(t *testing.T) {
+	f := orders(t)
+	ctx := context.Background()
+	s, err := NewSource(ctx, f.fs, nil, f.scan, &exec.Env{BatchRows: 300, Budget: budget.New(64 << 20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := s.NewReader()
+	b, _ := s.NewReader()
+	seen := map[int64]bool{}
+	for done := 0; done < 2; {
+		done = 0
+		for _, r := range []exec.Reader{a, b} {
+			batch, err := r.Next(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if batch == nil {
+				done++
+				continue
+			}
+			for i := range batch.Len {
+				seen[cell(batch.Cols[0], i).(int64)] = true
+			}
+		}
+	}
+	if len(seen) != groups*groupRows {
+		t.Errorf("%d rows of %d", len(seen), groups*groupRows)
+	}
+	if err := errors.Join(a.Close(), b.Close(), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	f := orders(t)
+	b := budget.New(1 << 10)
+	err := readAll(f.fs, f.scan, &exec.Env{Budget: b}, func(*vector.Batch) {})
+	if sqlerr.CodeOf(err) != sqlerr.MemoryLimit || b.Used() != 0 {
+		t.Errorf("%v, %d bytes still used", err, b.Used())
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	f := orders(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := NewSource(ctx, f.fs, nil, f.scan, &exec.Env{BatchRows: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.NewReader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if b, err := r.Next(ctx); b == nil || err != nil {
+		t.Fatal(b, err)
+	}
+	cancel()
+	if _, err := r.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
