@@ -233,7 +233,7 @@ func (a *attempt) watch(w resolver.Worker, acknowledged chan<- error) {
 		case *workerv1.WatchResponse_Progress:
 			a.q.progressed(w.URL, e.Progress)
 		case *workerv1.WatchResponse_Finished:
-			a.finished(e.Finished)
+			a.finished(w, e.Finished)
 		case *workerv1.WatchResponse_Failed:
 			err := rpcerr.FromWorkerDetail(e.Failed.GetError())
 			if err.Code != sqlerr.Canceled {
@@ -257,11 +257,12 @@ func (a *attempt) failed(err *sqlerr.Error) {
 	a.cancel(err)
 }
 
-func (a *attempt) finished(m *workerv1.TaskFinished) {
+func (a *attempt) finished(w resolver.Worker, m *workerv1.TaskFinished) {
 	ref := taskRef{m.GetProgress().GetTask().GetStage(), m.GetProgress().GetTask().GetTask()}
 	a.q.mu.Lock()
 	a.q.progress[ref] = m.GetProgress()
 	a.q.metrics[ref] = m.GetMetrics()
+	a.q.memory[w.URL] = max(a.q.memory[w.URL], m.GetMetrics().GetMemoryPeak())
 	a.q.finished++
 	a.q.mu.Unlock()
 	a.mu.Lock()

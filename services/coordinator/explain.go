@@ -100,7 +100,7 @@ func (r ran) output() string {
 func (q *query) analyzed(plan *engine.Plan) *engine.Plan {
 	var b strings.Builder
 	for _, r := range q.stages() {
-		fmt.Fprintf(&b, "Stage %d, %d tasks", r.stage.Stage, r.tasks)
+		fmt.Fprintf(&b, "Stage %d, tasks: %d", r.stage.Stage, r.tasks)
 		if out := r.output(); out != "" {
 			b.WriteString(", " + out)
 		}

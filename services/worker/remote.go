@@ -213,12 +213,7 @@ func (r *remoteReader) Next(ctx context.Context) (*vector.Batch, error) {
 	to := min(r.current.NumRows(), r.at+r.source.task.batchRows())
 	r.slice = r.current.NewSlice(r.at, to)
 	r.at = to
-	b, err := r.vectors.Batch(r.slice)
-	if err != nil {
-		return nil, err
-	}
-	r.source.metrics.Rows.Add(int64(b.Rows()))
-	return b, nil
+	return r.vectors.Batch(r.slice)
 }
 
 func (r *remoteReader) releaseSlice() {
