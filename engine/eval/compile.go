@@ -102,6 +102,8 @@ func (c *compiler) call(e *expr.Call) (factory, error) {
 		return k.coalesce()
 	case "nullif":
 		return k.nullif()
+	case "single_row":
+		return k.singleRow()
 	case "greatest", "least":
 		return k.extreme(e.Func == "greatest")
 	case "+", "-", "*", "/", "%", "//", "&", "|", "#", "<<", ">>", "abs":

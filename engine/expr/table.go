@@ -271,6 +271,7 @@ func table() []*Function {
 		{Name: "nullif", Lenient: true, Overloads: over(with(sameAs(0), Common, Common)), Source: postgres9_18, Doc: "NULL where the arguments are equal, else the first"},
 		{Name: "greatest", Lenient: true, Overloads: over(variadic(with(sameAs(0), Common))), Source: postgres9_18, Doc: "greatest argument, NULL left out"},
 		{Name: "least", Lenient: true, Overloads: over(variadic(with(sameAs(0), Common))), Source: postgres9_18, Doc: "least argument, NULL left out"},
+		{Name: "single_row", Lenient: true, Overloads: over(with(sameAs(0), Any, pInt64)), Source: "Fletch", Doc: "first argument; an error where the second, a number of rows, is more than 1: plans end scalar subqueries with it"},
 		{Name: "if", Lenient: true, Overloads: over(with(sameAs(1), pBool, Common, Common)), Source: duckdb, Doc: "second argument where the first is true, else the third; NewCall makes a CASE of it"},
 
 		// Dates and times.
