@@ -11,7 +11,6 @@ import (
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
 	"github.com/fletchdb/fletch/gen/go/fletch/api/v1/apiv1connect"
-	"github.com/fletchdb/fletch/services/internal/httpserve"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 )
 
@@ -60,7 +59,6 @@ type eventSink struct {
 func (s *eventSink) send(m *apiv1.ExecuteResponse) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	httpserve.PutOff(s.ctx, httpserve.WriteTimeout)
 	if err := s.stream.Send(m); err != nil {
 		if cause := context.Cause(s.ctx); cause != nil {
 			return cause

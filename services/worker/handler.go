@@ -21,7 +21,6 @@ import (
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
 	"github.com/fletchdb/fletch/gen/go/fletch/worker/v1/workerv1connect"
 	"github.com/fletchdb/fletch/services/internal/arrowwire"
-	"github.com/fletchdb/fletch/services/internal/httpserve"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 )
 
@@ -78,11 +77,7 @@ func (h *handler) Watch(ctx context.Context, req *workerv1.WatchRequest, stream 
 }
 
 func (h *handler) watch(ctx context.Context, a *attempt, every *durationpb.Duration, stream workerv1connect.WorkerServiceWatchServerStream) error {
-	send := func(m *workerv1.WatchResponse) error {
-		httpserve.PutOff(ctx, httpserve.WriteTimeout)
-		return stream.Send(m)
-	}
-	if err := send(&workerv1.WatchResponse{Event: &workerv1.WatchResponse_Opened{Opened: &workerv1.AttemptOpened{}}}); err != nil {
+	if err := stream.Send(&workerv1.WatchResponse{Event: &workerv1.WatchResponse_Opened{Opened: &workerv1.AttemptOpened{}}}); err != nil {
 		return err
 	}
 	pause := progressEvery
@@ -102,7 +97,7 @@ func (h *handler) watch(ctx context.Context, a *attempt, every *durationpb.Durat
 			a.events.add(a.progress())
 		}
 		for _, m := range a.events.take() {
-			if err := send(m); err != nil {
+			if err := stream.Send(m); err != nil {
 				return err
 			}
 		}
@@ -233,40 +228,22 @@ func (w *Worker) claim(req *workerv1.ExecuteTaskRequest) (*outlet, error) {
 }
 
 func (h *handler) stream(ctx context.Context, o *outlet) error {
-	send := func(m *arrowwire.Message, err error) error {
-		if err != nil {
-			return err
-		}
-		httpserve.PutOff(ctx, httpserve.WriteTimeout)
-		return arrowwire.Send(ctx, m)
-	}
-	encoder := arrowwire.NewEncoder(o.task.schema)
-	if err := send(encoder.Schema()); err != nil {
+	w, err := arrowwire.NewWriter(ctx, o.task.schema)
+	if err != nil {
 		return err
 	}
-	var rows, batches int64
 	for {
 		rec, err := o.next(ctx)
 		if err != nil {
 			return err
 		}
 		if rec == nil {
-			return send(arrowwire.End(rows, batches))
+			return w.End()
 		}
-		messages, err := encoder.Batch(rec)
+		err = w.Write(rec)
 		rec.Release()
-		for i, m := range messages {
-			rows += m.Rows
-			batches++
-			if err := send(m, nil); err != nil {
-				for _, rest := range messages[i+1:] {
-					rest.Release()
-				}
-				return errors.Join(context.Cause(ctx), err)
-			}
-		}
 		if err != nil {
-			return err
+			return errors.Join(context.Cause(ctx), err)
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/rs/cors"
 )
 
-// Limits and times of every connection. What a reader does not take within WriteTimeout is given up, and with it the stream.
+// Limits and times of every connection.
 const (
 	MaxHeaderBytes = 32 << 10
 	FrameBytes     = 1 << 20 // largest HTTP/2 frame: fewer, larger ones cost half the CPU of the default 16 KiB
@@ -30,7 +30,7 @@ const (
 	MaxStreams     = 1000    // of one connection
 	PingAfter      = 10 * time.Second
 	PingTimeout    = 5 * time.Second
-	WriteTimeout   = 30 * time.Second
+	WriteTimeout   = 30 * time.Second // for a reader to take what was written, unless a Config says otherwise
 )
 
 // A Security is the secrets and certificates of a process. The zero value is plain text and no secret.
@@ -121,7 +121,8 @@ type Config struct {
 	AllowOrigins []string // origins of pages that may call; empty: no CORS at all
 	OwnHeaders   []string // our headers that pages may send and see
 	Open         func(path string) bool
-	Ready        func() error // nil error: can take work
+	Ready        func() error  // nil error: can take work
+	WriteTimeout time.Duration // a reader that does not take a write within it is dropped; 0 is the constant WriteTimeout
 }
 
 // A Server is one listening port.
@@ -137,6 +138,9 @@ func Listen(cfg Config) (*Server, error) {
 	host, _, err := net.SplitHostPort(cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("--listen %q is not HOST:PORT", cfg.Listen)
+	}
+	if cfg.WriteTimeout == 0 {
+		cfg.WriteTimeout = WriteTimeout
 	}
 	if !isLoopback(host) && !cfg.Credentials.insecure && (cfg.Credentials.server == nil || cfg.Credentials.Secret == "") {
 		return nil, fmt.Errorf("--listen %s can be reached from other machines: give --tls-cert, --tls-key and --secret-file, or --insecure if everybody on that network may read everything", cfg.Listen)
@@ -186,7 +190,7 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler, grace time.Dur
 		IdleTimeout:       2 * time.Minute,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: MaxStreams, MaxReadFrameSize: FrameBytes, MaxReceiveBufferPerStream: WindowBytes, MaxReceiveBufferPerConnection: 16 << 20,
-			SendPingTimeout: PingAfter, PingTimeout: PingTimeout, WriteByteTimeout: WriteTimeout,
+			SendPingTimeout: PingAfter, PingTimeout: PingTimeout, WriteByteTimeout: s.cfg.WriteTimeout,
 		},
 	}
 	failed := make(chan error, 1)
@@ -237,7 +241,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		_, _ = w.Write([]byte("ok\n"))
 	})
-	mux.Handle("/", s.authorize(withWriter(next)))
+	mux.Handle("/", s.authorize(next))
 	var h http.Handler = mux
 	if len(s.cfg.AllowOrigins) > 0 {
 		h = cors.New(cors.Options{
@@ -248,13 +252,18 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			MaxAge:         7200,
 		}).Handler(h)
 	}
-	return s.checkHost(h)
+	return impatient(s.checkHost(h), s.cfg.WriteTimeout)
 }
 
 // checkHost refuses names that this server does not go by: a page that rebinds its own name to this address gets nothing.
 func (s *Server) checkHost(next http.Handler) http.Handler {
 	listen, _, _ := net.SplitHostPort(s.cfg.Listen)
-	allowed := append([]string{"localhost", listen}, s.cfg.AllowHosts...)
+	allowed := map[string]bool{"localhost": true}
+	for _, name := range append([]string{listen}, s.cfg.AllowHosts...) {
+		if name != "" {
+			allowed[strings.ToLower(name)] = true
+		}
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
 		if h, _, err := net.SplitHostPort(host); err == nil {
@@ -262,7 +271,7 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 		}
 		host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 		_, err := netip.ParseAddr(host)
-		if err != nil && !slices.Contains(allowed, host) && (!s.cfg.AnyHost || s.cfg.Bearer == "" || !s.shows(r)) {
+		if err != nil && !allowed[host] && (!s.cfg.AnyHost || s.cfg.Bearer == "" || !s.shows(r)) {
 			http.Error(w, fmt.Sprintf("host %q is not one this server goes by: add --allow-host", host), http.StatusMisdirectedRequest)
 			return
 		}
@@ -284,21 +293,6 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 func (s *Server) shows(r *http.Request) bool {
 	got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	return ok && subtle.ConstantTimeCompare([]byte(got), []byte(s.cfg.Bearer)) == 1
-}
-
-type writerKey struct{}
-
-func withWriter(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), writerKey{}, http.NewResponseController(w))))
-	})
-}
-
-// PutOff gives the reader of the call in ctx d more time to take what is written next; after that the call ends.
-func PutOff(ctx context.Context, d time.Duration) {
-	if c, ok := ctx.Value(writerKey{}).(*http.ResponseController); ok {
-		_ = c.SetWriteDeadline(time.Now().Add(d))
-	}
 }
 
 // A Dialer makes HTTP clients that speak as this process.
@@ -324,10 +318,13 @@ func NewDialer(c *Credentials, bearer string) *Dialer {
 			SendPingTimeout: PingAfter, PingTimeout: PingTimeout, WriteByteTimeout: WriteTimeout,
 		},
 	}
-	return &Dialer{&http.Client{Transport: &bearing{t, bearer}}}
+	return &Dialer{&http.Client{
+		Transport:     &bearing{t, bearer},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
-// Client is the HTTP client. It follows no redirect with a secret to another host, as no server of ours sends one.
+// Client is the HTTP client. It follows no redirect: no server of ours sends one, and the secret must not follow it.
 func (d *Dialer) Client() *http.Client { return d.client }
 
 // Close ends idle connections.
