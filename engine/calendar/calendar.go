@@ -16,10 +16,11 @@ const (
 	MaxDay = 2145042905
 )
 
-// The microseconds that a SQL timestamp may be: 4713-11-24 BC to the end of the year 294276.
+// The microseconds that a SQL timestamp may be: 4713-11-24 BC, as in PostgreSQL, to the last whole year that 64 bits of them
+// since 1970 reach, 294246 (PostgreSQL, which counts from 2000, has thirty more).
 const (
 	MinMicro = -210866803200000000
-	MaxMicro = 9223371331199999999
+	MaxMicro = 9223371244799999999
 )
 
 // Civil gives the year (0 is 1 BC), month and day of a day number.
