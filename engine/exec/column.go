@@ -550,3 +550,20 @@ func (s *store) adoptAll(ctx context.Context, parts []*store, threads int) error
 		return nil
 	})
 }
+
+// appendFrom copies the rows ids of t.
+func (s *store) appendFrom(t *store, ids []int32) error {
+	var l lane
+	var want int64
+	for i, c := range t.cols {
+		want += s.cols[i].bytesAfter(c.gather(&l, ids, nil, len(ids), false), nil, len(ids))
+	}
+	if err := s.acct.resize(&s.held, max(want, s.held)); err != nil {
+		return err
+	}
+	for i, c := range t.cols {
+		s.cols[i].append(c.gather(&l, ids, nil, len(ids), false), nil, len(ids))
+	}
+	s.n += len(ids)
+	return nil
+}
