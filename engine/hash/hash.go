@@ -1,237 +1,252 @@
-// Package hash is HashSpec v1: the hash that deals rows to partitions, the same in every process of a cohort. It is wire format:
-// changing anything here, golden vectors included, is a protocol bump. In-process tables use faster hashes of their own.
-//
-// The hash of a row is made of its key columns in order:
-//
-//	h = 0x9E3779B97F4A7C15;  for each column: h = mix(h XOR v)
-//
-// where mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014) and v, 64 bits, is of the column's value:
-//
-//	NULL                     0xA0761D6478BD642F
-//	BOOLEAN                  0 or 1
-//	integers, DATE, TIME,
-//	TIMESTAMP[TZ]            the value, sign-extended (zero-extended if unsigned), mixed: mix(x)
-//	REAL, DOUBLE PRECISION   the IEEE 754 bits of the value as double, with −0 as 0 and every NaN as 0x7FF8000000000000, mixed
-//	DECIMAL                  the unscaled value in two's complement of 128 bits: mix(lo) if it fits 64 bits, else mix(mix(lo) XOR hi)
-//	UUID                     mix(mix(lo) XOR hi) of its 128 bits, big-endian
-//	VARCHAR, BYTEA           xxHash64 with seed 0 of the bytes
-//	INTERVAL                 as a DECIMAL, the microseconds it lasts with months of 30 days of 24 hours
-//
-// Row r belongs to partition (h × n) >> 64 of n.
+// Package hash is HashSpec v1: which partition of an exchange a row goes to. Two workers of one protocol version must agree on
+// it bit for bit, so it is wire format: changing it is a protocol bump. It knows values; it must never know who exchanges
+// what, and no hash table may use it, since the rows of one partition share their highest bits.
 package hash
 
 import (
 	"math"
 	"math/bits"
+	"unsafe"
 
-	"github.com/cespare/xxhash/v2"
-
-	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
 	"github.com/fletchdb/fletch/engine/vector/int128"
+	"github.com/fletchdb/fletch/engine/vector/kernel"
 )
 
-// Spec is the version of what this package computes.
-const Spec = 1
+// Spec names the hash. A worker that has another one is of another protocol.
+//
+// Version 1, in unsigned 64-bit arithmetic modulo 2^64, with >> a shift without sign:
+//
+//	A = 0x9e3779b97f4a7c15, B = 0x243f6a8885a308d3
+//	mix(h): h = (h ^ h>>32) * A; h = (h ^ h>>32) * B; h ^ h>>32
+//	hash of a row: h = 0x666c657463683031; for each key column in order: h = mix(h ^ word(value))
+//
+// word(value) is, for
+//
+//	NULL of any type                  0x6e756c6c6e756c6c
+//	BOOLEAN                           0 or 1
+//	integers of any width             the value as 64 bits, signed ones extended with their sign
+//	DATE, TIME, TIMESTAMP[TZ]         their number of days or microseconds, likewise
+//	REAL, DOUBLE PRECISION            the bits of the value as a double; −0 as 0, every NaN as 0x7ff8000000000000
+//	DECIMAL                           wide(the unscaled value)
+//	INTERVAL                          wide((30 * months + days) * 86,400,000,000 + microseconds)
+//	UUID                              wide(its 128 bits, the first byte highest, as a signed number)
+//	VARCHAR, BYTEA                    text(its bytes)
+//
+//	wide(x): x if it fits 64 bits with its sign, else the low word ^ mix(the high word ^ A)
+//	text(s): h = length * A; for each 8 bytes, and then for the 1 to 7 that are left, if any, padded with 0, read with the
+//	  first byte lowest as w: (hi, lo) = the 128-bit product of (h ^ w ^ B) and A; h = hi ^ lo. In the end: mix(h)
+//
+// A row of hash h goes to partition hi of n, where (hi, lo) is the 128-bit product of h and n.
+const Spec = "fletch-hash-1"
 
 const (
-	seed     = 0x9E3779B97F4A7C15
-	nullHash = 0xA0761D6478BD642F
-	nanBits  = 0x7FF8000000000000
+	seed     = 0x666c657463683031
+	nullWord = 0x6e756c6c6e756c6c
+	factorA  = 0x9e3779b97f4a7c15
+	oneNaN   = 0x7ff8000000000000
 )
 
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
-	x = (x ^ x>>27) * 0x94D049BB133111EB
-	return x ^ x>>31
+// Partition is the partition, of n, of a row of hash h.
+func Partition(h uint64, n int) int {
+	hi, _ := bits.Mul64(h, uint64(n))
+	return int(hi)
 }
 
-func ofInt(x int64) uint64 { return mix(uint64(x)) }
-
-func ofFloat(f float64) uint64 {
-	switch {
-	case f == 0:
-		return mix(0)
-	case f != f:
-		return mix(nanBits)
-	}
-	return mix(math.Float64bits(f))
-}
-
-func ofDecimal(v int128.Int128) uint64 {
-	if x, ok := v.Int64(); ok {
-		return ofInt(x)
-	}
-	return ofWide(v)
-}
-
-func ofWide(v int128.Int128) uint64 { return mix(mix(v.Lo) ^ uint64(v.Hi)) }
-
-func ofInterval(v vector.Interval) uint64 {
-	days := int128.FromInt64(int64(v.Months)*30 + int64(v.Days))
-	micros, _ := days.MulInt64(24 * 3600 * 1_000_000)
-	return ofDecimal(micros.Add(int128.FromInt64(v.Micros)))
-}
-
-// A Hasher computes hashes of rows. It belongs to one goroutine.
+// A Hasher hashes rows, for one goroutine, with memory that it keeps.
 type Hasher struct {
-	keys   []int
 	hashes []uint64
-	values []uint64
-	dicts  []dictHashes // per key
+	words  []int64
+	cols   []dictWords // by key
+	sels   [][]int32
 }
 
-// dictHashes is the values' hashes of the dictionary that a key column had last.
-type dictHashes struct {
-	id     uint64
-	values []uint64
+// dictWords is the words of a dictionary's elements.
+type dictWords struct {
+	id    uint64
+	words []int64
 }
 
-// NewHasher makes a hasher over the columns at keys, in order.
-func NewHasher(keys []int) *Hasher { return &Hasher{keys: keys, dicts: make([]dictHashes, len(keys))} }
-
-// Rows gives the hash of every row of b, valid until the next call; what stands at a row that is not alive means nothing.
-func (h *Hasher) Rows(b *vector.Batch) []uint64 {
-	h.hashes = grow(h.hashes, b.Len)
-	h.values = grow(h.values, b.Len)
+// Rows gives the hash over the key columns of each of the rows sel, or of the first n where sel is nil; n is len(sel)
+// otherwise. It is valid until the next call. A column of a nested type panics: plans do not have one as a key.
+func (h *Hasher) Rows(keys []*vector.Vector, sel []int32, n int) []uint64 {
+	h.hashes, h.words = sized(h.hashes, n), sized(h.words, n)
 	for i := range h.hashes {
 		h.hashes[i] = seed
 	}
-	for k, c := range h.keys {
-		v := b.Cols[c]
-		h.column(k, v)
-		if v.Valid != nil {
-			for i := range h.values {
-				if v.IsNull(i) {
-					h.values[i] = nullHash
-				}
-			}
-		}
-		for i, x := range h.values {
-			h.hashes[i] = mix(h.hashes[i] ^ x)
-		}
+	for len(h.cols) < len(keys) {
+		h.cols = append(h.cols, dictWords{})
+	}
+	for k, v := range keys {
+		h.column(v, k, sel)
+		kernel.HashCombine(h.hashes, h.words)
 	}
 	return h.hashes
 }
 
-func grow(s []uint64, n int) []uint64 {
+// Split deals the rows of b that are alive out to n partitions by HashSpec v1 over the columns at keys. It gives each
+// partition's rows, in b's order, valid until the next call; no row is copied. NULL is a value like any other.
+func (h *Hasher) Split(b *vector.Batch, keys []int, n int) [][]int32 {
+	cols := make([]*vector.Vector, len(keys))
+	for i, k := range keys {
+		cols[i] = b.Cols[k]
+	}
+	for len(h.sels) < n {
+		h.sels = append(h.sels, nil)
+	}
+	for p := range n {
+		h.sels[p] = h.sels[p][:0]
+	}
+	for i, x := range h.Rows(cols, b.Sel, b.Rows()) {
+		row := int32(i)
+		if b.Sel != nil {
+			row = b.Sel[i]
+		}
+		p := Partition(x, n)
+		h.sels[p] = append(h.sels[p], row)
+	}
+	return h.sels[:n]
+}
+
+func sized[T any](s []T, n int) []T {
 	if cap(s) < n {
-		return make([]uint64, n)
+		return make([]T, n)
 	}
 	return s[:n]
 }
 
-// column fills h.values with the hashes of a column's values, NULL aside.
-func (h *Hasher) column(key int, v *vector.Vector) {
+// column stores the word of each row of key k.
+func (h *Hasher) column(v *vector.Vector, k int, sel []int32) {
+	dst := h.words
+	rowOf := func(i int) int {
+		if sel != nil {
+			return int(sel[i])
+		}
+		return i
+	}
 	switch v.Form {
 	case vector.Const:
-		var one [1]uint64
-		flat(one[:], v, 1)
-		for i := range h.values {
-			h.values[i] = one[0]
+		var one [1]int64
+		if !v.IsNull(0) {
+			words(one[:], v, nil)
+		} else {
+			one[0] = nullWord
 		}
+		for i := range dst {
+			dst[i] = one[0]
+		}
+		return
 	case vector.Dict:
-		d := &h.dicts[key]
-		if d.id != v.DictID || d.id == 0 {
-			d.id, d.values = v.DictID, grow(d.values, v.Dict.Len)
-			flat(d.values, v.Dict, v.Dict.Len)
+		// A dictionary is turned once, unless it is much longer than the batch.
+		d := &h.cols[k]
+		if d.id != v.DictID && v.Dict.Len <= 4*len(dst)+64 {
+			d.words = sized(d.words, v.Dict.Len)
+			words(d.words, v.Dict, nil)
+			d.id = v.DictID
 		}
-		switch v.CodeWidth() {
-		case 1:
-			lookup(h.values, d.values, v.Codes8())
-		case 2:
-			lookup(h.values, d.values, v.Codes16())
-		default:
-			lookup(h.values, d.values, v.Codes32())
+		if d.id == v.DictID {
+			for i := range dst {
+				dst[i] = d.words[v.Code(rowOf(i))]
+			}
+			break
 		}
+		codes := make([]int32, len(dst))
+		for i := range codes {
+			codes[i] = int32(v.Code(rowOf(i)))
+		}
+		words(dst, v.Dict, codes)
 	default:
-		flat(h.values, v, v.Len)
+		words(dst, v, sel)
+	}
+	if v.Valid == nil {
+		return
+	}
+	for i := range dst {
+		if v.IsNull(rowOf(i)) {
+			dst[i] = nullWord
+		}
 	}
 }
 
-func lookup[C uint8 | uint16 | uint32](dst, values []uint64, codes []C) {
-	for i, c := range codes {
-		dst[i] = values[c]
-	}
-}
-
-// flat hashes the first n elements of a Flat or Const vector.
-func flat(dst []uint64, v *vector.Vector, n int) {
+// words stores the words of the elements sel of v, which is Flat or Const, or of its first ones.
+func words(dst []int64, v *vector.Vector, sel []int32) {
 	switch v.Phys {
 	case vector.PhysBool:
-		words := vector.Bits(v)
-		for i := range n {
-			dst[i] = words[i>>6] >> (i & 63) & 1
+		b := vector.Bits(v)
+		for i := range dst {
+			r := i
+			if sel != nil {
+				r = int(sel[i])
+			}
+			dst[i] = int64(b[r>>6] >> (uint(r) & 63) & 1)
 		}
 	case vector.PhysInt8:
-		each(dst, vector.Values[int8](v), func(x int8) uint64 { return ofInt(int64(x)) })
+		each(dst, vector.Values[int8](v), sel, integer)
 	case vector.PhysInt16:
-		each(dst, vector.Values[int16](v), func(x int16) uint64 { return ofInt(int64(x)) })
+		each(dst, vector.Values[int16](v), sel, integer)
 	case vector.PhysInt32:
-		each(dst, vector.Values[int32](v), func(x int32) uint64 { return ofInt(int64(x)) })
+		each(dst, vector.Values[int32](v), sel, integer)
 	case vector.PhysInt64:
-		each(dst, vector.Values[int64](v), ofInt)
+		if sel == nil {
+			copy(dst, vector.Values[int64](v))
+		} else {
+			kernel.Gather(dst, vector.Values[int64](v), sel)
+		}
 	case vector.PhysUint8:
-		each(dst, vector.Values[uint8](v), func(x uint8) uint64 { return mix(uint64(x)) })
+		each(dst, vector.Values[uint8](v), sel, integer)
 	case vector.PhysUint16:
-		each(dst, vector.Values[uint16](v), func(x uint16) uint64 { return mix(uint64(x)) })
+		each(dst, vector.Values[uint16](v), sel, integer)
 	case vector.PhysUint32:
-		each(dst, vector.Values[uint32](v), func(x uint32) uint64 { return mix(uint64(x)) })
+		each(dst, vector.Values[uint32](v), sel, integer)
 	case vector.PhysUint64:
-		each(dst, vector.Values[uint64](v), mix)
+		each(dst, vector.Values[uint64](v), sel, integer)
 	case vector.PhysFloat32:
-		each(dst, vector.Values[float32](v), func(x float32) uint64 { return ofFloat(float64(x)) })
+		each(dst, vector.Values[float32](v), sel, func(f float32) int64 { return float(float64(f)) })
 	case vector.PhysFloat64:
-		each(dst, vector.Values[float64](v), ofFloat)
+		each(dst, vector.Values[float64](v), sel, float)
 	case vector.PhysInt128:
-		if v.Type.Kind == sqltype.UUID {
-			each(dst, vector.Values[int128.Int128](v), ofWide)
-			return
-		}
-		each(dst, vector.Values[int128.Int128](v), ofDecimal)
-	case vector.PhysString:
-		each(dst, vector.Values[string](v), xxhash.Sum64String)
+		each(dst, vector.Values[int128.Int128](v), sel, wide)
 	case vector.PhysInterval:
-		each(dst, vector.Values[vector.Interval](v), ofInterval)
+		each(dst, vector.Values[vector.Interval](v), sel, func(x vector.Interval) int64 {
+			const day = 86_400_000_000
+			return wide(int128.MulInt64s(30*int64(x.Months)+int64(x.Days), day).Add(int128.FromInt64(x.Micros)))
+		})
+	case vector.PhysString:
+		each(dst, vector.Values[string](v), sel, func(s string) int64 { return int64(kernel.HashBytes(unsafe.Slice(unsafe.StringData(s), len(s)), 0)) })
+	default:
+		panic("hash: a key of type " + v.Type.String())
 	}
 }
 
-func each[T any](dst []uint64, values []T, f func(T) uint64) {
-	for i, x := range values[:len(dst)] {
-		dst[i] = f(x)
-	}
-}
-
-// A Splitter deals rows of batches to partitions. It belongs to one goroutine.
-type Splitter struct {
-	hasher *Hasher
-	parts  [][]int32
-}
-
-// NewSplitter deals rows to n partitions by the columns at keys.
-func NewSplitter(keys []int, n int) *Splitter {
-	return &Splitter{NewHasher(keys), make([][]int32, n)}
-}
-
-// Split gives, per partition, the rows of b that are alive and belong to it, ascending; valid until the next call.
-func (s *Splitter) Split(b *vector.Batch) [][]int32 {
-	for p := range s.parts {
-		s.parts[p] = s.parts[p][:0]
-	}
-	hashes := s.hasher.Rows(b)
-	n := uint64(len(s.parts))
-	deal := func(i int32) {
-		p, _ := bits.Mul64(hashes[i], n)
-		s.parts[p] = append(s.parts[p], i)
-	}
-	if b.Sel == nil {
-		for i := range b.Len {
-			deal(int32(i))
+func each[T any](dst []int64, src []T, sel []int32, f func(T) int64) {
+	if sel == nil {
+		for i := range dst {
+			dst[i] = f(src[i])
 		}
-		return s.parts
+		return
 	}
-	for _, i := range b.Sel {
-		deal(i)
+	for i := range dst {
+		dst[i] = f(src[sel[i]])
 	}
-	return s.parts
+}
+
+func integer[T kernel.Integer](x T) int64 { return int64(x) }
+
+func float(f float64) int64 {
+	switch {
+	case f != f:
+		return oneNaN
+	case f == 0:
+		return 0
+	}
+	return int64(math.Float64bits(f))
+}
+
+func wide(x int128.Int128) int64 {
+	if w, ok := x.Int64(); ok {
+		return w
+	}
+	var h [1]uint64
+	kernel.Hash64(h[:], []int64{int64(uint64(x.Hi) ^ factorA)})
+	return int64(x.Lo ^ h[0])
 }
