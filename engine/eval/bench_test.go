@@ -94,7 +94,9 @@ func must(e expr.Expr, err error) expr.Expr {
 	return e
 }
 
-func op(name string, args ...expr.Expr) expr.Expr { return Fold(must(expr.NewCall(name, args, sqlerr.Pos{}))) }
+func op(name string, args ...expr.Expr) expr.Expr {
+	return Fold(must(expr.NewCall(name, args, sqlerr.Pos{})))
+}
 
 func digits(s string) expr.Expr {
 	v, err := expr.ParseNumber(s)

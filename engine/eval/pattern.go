@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -123,10 +124,10 @@ func (n *likeNode) eval(f frame) (*vector.Vector, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v.IsConstNull() {
-			return n.out.null(f), nil
-		}
 		vs[i] = v
+	}
+	if slices.ContainsFunc(vs, (*vector.Vector).IsConstNull) {
+		return n.out.null(f), nil
 	}
 	g, one := single(f, vs...)
 	valid := n.null.of(g.n, vs...)

@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
@@ -72,10 +74,10 @@ func (n *rowsNode) eval(f frame) (*vector.Vector, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !n.lenient && v.IsConstNull() {
-			return n.out.null(f), nil
-		}
 		n.vs[i] = v
+	}
+	if !n.lenient && slices.ContainsFunc(n.vs, (*vector.Vector).IsConstNull) {
+		return n.out.null(f), nil
 	}
 	g, one := single(f, n.vs...)
 	var valid []uint64
