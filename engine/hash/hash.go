@@ -58,7 +58,6 @@ type Hasher struct {
 	hashes []uint64
 	words  []int64
 	cols   []dictWords // by key
-	sels   [][]int32
 }
 
 // dictWords is the words of a dictionary's elements.
@@ -84,28 +83,40 @@ func (h *Hasher) Rows(keys []*vector.Vector, sel []int32, n int) []uint64 {
 	return h.hashes
 }
 
-// Split deals the rows of b that are alive out to n partitions by HashSpec v1 over the columns at keys. It gives each
-// partition's rows, in b's order, valid until the next call; no row is copied. NULL is a value like any other.
-func (h *Hasher) Split(b *vector.Batch, keys []int, n int) [][]int32 {
-	cols := make([]*vector.Vector, len(keys))
-	for i, k := range keys {
-		cols[i] = b.Cols[k]
+// A Splitter deals rows out to partitions, for one goroutine, with memory that it keeps.
+type Splitter struct {
+	hasher Hasher
+	keys   []int
+	cols   []*vector.Vector
+	sels   [][]int32
+}
+
+// NewSplitter deals to n partitions by the columns at keys.
+func NewSplitter(keys []int, n int) *Splitter {
+	return &Splitter{keys: keys, cols: make([]*vector.Vector, len(keys)), sels: make([][]int32, n)}
+}
+
+// Split deals the rows of b that are alive out by HashSpec v1 over the key columns. It gives each partition's rows, in b's
+// order and never nil, valid until the next call; no row is copied. NULL is a value like any other.
+func (s *Splitter) Split(b *vector.Batch) [][]int32 {
+	for i, k := range s.keys {
+		s.cols[i] = b.Cols[k]
 	}
-	for len(h.sels) < n {
-		h.sels = append(h.sels, nil)
+	for p := range s.sels {
+		if s.sels[p] == nil {
+			s.sels[p] = make([]int32, 0, 1+2*b.Rows()/len(s.sels))
+		}
+		s.sels[p] = s.sels[p][:0]
 	}
-	for p := range n {
-		h.sels[p] = h.sels[p][:0]
-	}
-	for i, x := range h.Rows(cols, b.Sel, b.Rows()) {
+	for i, h := range s.hasher.Rows(s.cols, b.Sel, b.Rows()) {
 		row := int32(i)
 		if b.Sel != nil {
 			row = b.Sel[i]
 		}
-		p := Partition(x, n)
-		h.sels[p] = append(h.sels[p], row)
+		p := Partition(h, len(s.sels))
+		s.sels[p] = append(s.sels[p], row)
 	}
-	return h.sels[:n]
+	return s.sels
 }
 
 func sized[T any](s []T, n int) []T {

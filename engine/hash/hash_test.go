@@ -165,9 +165,9 @@ func TestSplitDealsEveryRowOnce(t *testing.T) {
 		sel = append(sel, i)
 	}
 	b := &vector.Batch{Cols: []*vector.Vector{of(sqltype.Of(sqltype.Int64), vals...)}, Len: 1000, Sel: sel}
-	var h hash.Hasher
+	h := hash.NewSplitter([]int{0}, 4)
 	seen := map[int32]int{}
-	for p, rows := range h.Split(b, []int{0}, 4) {
+	for p, rows := range h.Split(b) {
 		if len(rows) < 80 || len(rows) > 180 {
 			t.Errorf("partition %d has %d rows of 500", p, len(rows))
 		}
