@@ -416,10 +416,7 @@ func (t *intGroups) hashes(dst []uint64) {
 
 func (t *intGroups) keys(ids []int32, out []lane) []*vector.Vector {
 	l := &out[0]
-	if cap(t.in.buf) < len(ids) {
-		t.in.buf = make([]int64, len(ids))
-	}
-	src := t.in.buf[:len(ids)]
+	src := l.roomWide(len(ids))
 	kernel.Gather(src, t.all, ids)
 	var valid []uint64
 	if t.null >= 0 {
@@ -698,10 +695,7 @@ func (t *packedGroups[K]) hashes(dst []uint64) {
 
 func (t *packedGroups[K]) keys(ids []int32, out []lane) []*vector.Vector {
 	vs := make([]*vector.Vector, len(t.packing.types))
-	if cap(t.in.buf) < len(ids) {
-		t.in.buf = make([]int64, len(ids))
-	}
-	src := t.in.buf[:len(ids)]
+	src := out[0].roomWide(len(ids))
 	for c, typ := range t.packing.types {
 		at, l := t.packing.at[c], &out[c]
 		null := uint64(1) << (uint(t.packing.nulls.shift) + uint(c))

@@ -75,6 +75,15 @@ type lane struct {
 	mem   []uint64
 	strs  []string
 	valid []uint64
+	wide  []int64
+}
+
+// roomWide is n integers beside l's own memory, for values on their way to a narrower form.
+func (l *lane) roomWide(n int) []int64 {
+	if cap(l.wide) < n {
+		l.wide = make([]int64, n)
+	}
+	return l.wide[:n]
 }
 
 // room is n elements of l's memory, with whatever stood there.
