@@ -78,5 +78,5 @@ func (b *binder) count(pos sqlerr.Pos) error {
 }
 
 func unsupported(pos sqlerr.Pos, format string, args ...any) *sqlerr.Error {
-	return sqlerr.Newf(sqlerr.Unsupported, pos, format+" is not supported", args...)
+	return sqlerr.Newf(sqlerr.Unsupported, pos, format+" is not supported", args...).WithHint("docs/dialect.md lists what Fletch knows")
 }

@@ -48,9 +48,12 @@ func (s *selection) groupItem(e ast.Expr) (int, error) {
 		n = s.groupAlias(e)
 	}
 	var v expr.Expr
+	name := ""
 	if n >= 0 && (ok || s.itemMeant(x, e)) {
+		name = s.items[n].name
 		v, err = s.bindItem(x, s.items[n])
 	} else {
+		name = ownName(e)
 		v, err = x.value(e)
 	}
 	if err == nil {
@@ -59,17 +62,21 @@ func (s *selection) groupItem(e ast.Expr) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.addGroup(v), nil
+	return s.addGroup(v, name), nil
 }
 
-func (s *selection) addGroup(v expr.Expr) int {
+// addGroup adds a group key, once, whose column people will know by that name.
+func (s *selection) addGroup(v expr.Expr, name string) int {
 	g := s.group
 	if at := slices.IndexFunc(g.items, func(it logical.Item) bool { return expr.Equal(it.Expr, v) }); at >= 0 {
 		return at
 	}
 	c, isColumn := v.(*expr.Column)
 	if !isColumn {
-		c = s.b.fresh("group", v)
+		if name == "" || name == "?column?" {
+			name = "group"
+		}
+		c = s.b.fresh(name, v)
 	}
 	g.items = append(g.items, logical.Item{Col: c, Expr: v})
 	return len(g.items) - 1
@@ -111,7 +118,7 @@ func (s *selection) groupByAll() error {
 		if err != nil {
 			return err
 		}
-		s.addGroup(v)
+		s.addGroup(v, it.name)
 	}
 	return nil
 }

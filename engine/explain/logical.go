@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/logical"
@@ -28,7 +29,7 @@ func LogicalLine(n logical.Node) string {
 	case *logical.Scan:
 		s := "Scan " + n.Name
 		if len(n.Cols) < len(n.Table.Columns) {
-			s += list(mapTo(n.Cols, columnName))
+			s += " [" + strings.Join(mapTo(n.Cols, columnName), ", ") + "]"
 		}
 		for _, r := range n.Runtime {
 			name := fmt.Sprint(r.Column)

@@ -65,7 +65,6 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
-// estimated is the rows that the planner expected, −1 where it says nothing.
 // Expected is how many rows the planner expects of a node; negative where it expects nothing.
 func Expected(n physical.Node) float64 {
 	switch n := n.(type) {
@@ -152,7 +151,7 @@ func Line(n physical.Node) string {
 func keyText(k physical.SortKey) string { return expr.String(k.Expr) + direction(k.Desc, k.NullsFirst) }
 
 func scanLine(n *physical.Scan) string {
-	s := "Scan " + n.Table + list(mapTo(n.Columns, func(c physical.ScanColumn) string { return c.Name }))
+	s := "Scan " + n.Table + " [" + strings.Join(mapTo(n.Columns, func(c physical.ScanColumn) string { return c.Name }), ", ") + "]"
 	if n.Filter != nil {
 		s += " where [" + expr.String(n.Filter) + "]"
 	}
