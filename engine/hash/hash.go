@@ -13,7 +13,7 @@ import (
 	"github.com/fletchdb/fletch/engine/vector/kernel"
 )
 
-// Spec names the hash. A worker that has another one is of another protocol.
+// Spec is the version of the hash. A worker that has another one is of another protocol.
 //
 // Version 1, in unsigned 64-bit arithmetic modulo 2^64, with >> a shift without sign:
 //
@@ -38,7 +38,7 @@ import (
 //	  first byte lowest as w: (hi, lo) = the 128-bit product of (h ^ w ^ B) and A; h = hi ^ lo. In the end: mix(h)
 //
 // A row of hash h goes to partition hi of n, where (hi, lo) is the 128-bit product of h and n.
-const Spec = "fletch-hash-1"
+const Spec = 1
 
 const (
 	seed     = 0x666c657463683031
