@@ -7,7 +7,6 @@ import (
 
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/vector"
-	"github.com/fletchdb/fletch/engine/vector/kernel"
 )
 
 // A column decodes one column, row group after row group, into vectors of up to a batch of rows. It belongs to one
@@ -55,25 +54,35 @@ func newColumn(def *Column, z *inflater, n int) *column {
 	return &column{def: def, vals: newValues(def, n), inflate: z, valid: make([]uint64, vector.Words(n))}
 }
 
-// open begins with the n rows from row first of a row group; chunk holds their pages, after the dictionary's if there is one.
-func (c *column) open(meta *chunkMeta, chunk []byte, first, n int64) (err error) {
-	c.release()
+// open begins with the n rows from row first of a row group on; chunk holds their pages, dict the dictionary's page, where it
+// is not the first of chunk.
+func (c *column) open(meta *chunkMeta, dict, chunk []byte, first, n int64) (err error) {
 	c.drop()
+	c.release()
 	c.chunk, c.codec, c.at, c.row, c.dictID = chunk, meta.codec, 0, first, 0
-	if c.all, err = pages(c.all[:0], chunk, first, n); err != nil {
+	if c.all, err = pages(c.all[:0], chunk, first, n, len(dict) > 0); err != nil {
 		return err
 	}
 	c.pages = c.all
-	if len(c.pages) == 0 || c.pages[0].kind != pageDictionary {
-		return nil
+	switch {
+	case len(dict) > 0:
+		p, err := pageAt(dict, 0)
+		if err != nil {
+			return err
+		}
+		if p.kind != pageDictionary {
+			return errors.New("where its dictionary should be is another page")
+		}
+		return c.dictionary(&p, dict[p.from:p.to])
+	case len(c.pages) > 0 && c.pages[0].kind == pageDictionary:
+		p := &c.pages[0]
+		c.pages = c.pages[1:]
+		return c.dictionary(p, chunk[p.from:p.to])
 	}
-	p := &c.pages[0]
-	c.pages = c.pages[1:]
-	return c.dictionary(p)
+	return nil
 }
 
-func (c *column) dictionary(p *page) error {
-	body := c.chunk[p.from:p.to]
+func (c *column) dictionary(p *page, body []byte) error {
 	if err := p.check(body); err != nil {
 		return err
 	}
@@ -403,17 +412,17 @@ func (c *column) seek(row int64) {
 func (c *column) readCodes(at, m, k int) (err error) {
 	switch b := &c.codes; b.width {
 	case 1:
-		err = readCodes(&c.runs, b.c8[at:at+k], kernel.Unpack8, kernel.MaxCode8)
+		err = readCodes(&c.runs, b.c8[at:at+k])
 		if k < m {
 			spread(b.c8[at:at+m], k, c.valid, at)
 		}
 	case 2:
-		err = readCodes(&c.runs, b.c16[at:at+k], kernel.Unpack16, kernel.MaxCode16)
+		err = readCodes(&c.runs, b.c16[at:at+k])
 		if k < m {
 			spread(b.c16[at:at+m], k, c.valid, at)
 		}
 	default:
-		err = readCodes(&c.runs, b.c32[at:at+k], kernel.Unpack32, kernel.MaxCode32)
+		err = readCodes(&c.runs, b.c32[at:at+k])
 		if k < m {
 			spread(b.c32[at:at+m], k, c.valid, at)
 		}

@@ -225,11 +225,11 @@ func FuzzPage(f *testing.F) {
 	}
 	for i := range file.Columns {
 		m := morsel{file: &openFile{File: file, columns: []*Column{&file.Columns[i]}}}
-		from, to, err := m.extent(0)
+		run, err := m.extent(0)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(byte(i), byte(codecNone), uint16(60), data["f"][from:to])
+		f.Add(byte(i), byte(codecNone), uint16(60), data["f"][run.from:run.to])
 	}
 	f.Fuzz(func(t *testing.T, kind, codec byte, rows uint16, chunk []byte) {
 		e := kinds[int(kind)%len(kinds)]
@@ -238,7 +238,7 @@ func FuzzPage(f *testing.F) {
 		var z inflater
 		defer z.Close()
 		c := newColumn(def, &z, 32)
-		if c.open(&chunkMeta{codec: codecOf(codec)}, chunk, 0, int64(rows)) != nil {
+		if c.open(&chunkMeta{codec: codecOf(codec)}, nil, chunk, 0, int64(rows)) != nil {
 			return
 		}
 		for row := 0; row < int(rows); row += 32 {

@@ -95,7 +95,11 @@ func (f *filter) pass() float64 {
 // to nothing where the column is codes.
 func (r *reader) orderFilters() {
 	for _, f := range r.filters {
-		f.idle = f.cond != nil && r.m.skip != nil && !slices.ContainsFunc(f.conjuncts, func(i int) bool { return !r.m.skip[i] })
+		if f.keys != nil { // it is only a hint: one that drops next to nothing is not worth a look at every row
+			f.idle = f.in > 1<<16 && f.pass() > 0.97
+			continue
+		}
+		f.idle = r.m.skip != nil && !slices.ContainsFunc(f.conjuncts, func(i int) bool { return !r.m.skip[i] })
 	}
 	rows := float64(r.m.file.RowGroups[r.m.group].Rows)
 	clear(r.wanted)

@@ -22,6 +22,7 @@ import (
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
+	"github.com/fletchdb/fletch/engine/vector/int128"
 )
 
 const (
@@ -364,4 +365,161 @@ func TestCanceled(t *testing.T) {
 	if _, err := r.Next(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+// TestSplit: a large row group with an index of its pages is several morsels, whose pages begin where they like.
+func TestSplit(t *testing.T) {
+	const n = 2*splitRows + 70000
+	rec := only(sample(n, nullPatterns[3].null), "i64", "text_few", "text", "bool")
+	opts := []pq.WriterProperty{pq.WithMaxRowGroupLength(n), pq.WithDataPageSize(20000), pq.WithDictionaryFor("i64", false), pq.WithDictionaryFor("text", false)}
+	for _, index := range []bool{false, true} {
+		data := write(t, rec, append(opts, pq.WithPageIndexEnabled(index))...)
+		f := openBytes(t, data)
+		src, err := NewSource(context.Background(), f.fs, nil, f.scan, &exec.Env{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(src.(*source).morsels); got != map[bool]int{false: 1, true: 3}[index] {
+			t.Errorf("%d morsels with index %v", got, index)
+		}
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+		compareAll(t, f.fs, "f", oracle(t, data), 4096)
+	}
+}
+
+// TestNoAllocations: once its memory has grown, a reader gives batches without taking more.
+func TestNoAllocations(t *testing.T) {
+	rec := only(sample(20000, nullPatterns[3].null), "i64", "i64_300", "text", "text_few", "bool", "d25", "f32", "tsus")
+	for _, codec := range []compress.Compression{compress.Codecs.Snappy, compress.Codecs.Zstd} {
+		f := openBytes(t, write(t, rec, pq.WithCompression(codec), pq.WithMaxRowGroupLength(10000), pq.WithDataPageSize(10000), pq.WithDictionaryPageSizeLimit(20000)))
+		f.scan.Filter = f.cmp("i64_300", expr.Ge, num(-140))
+		ctx := context.Background()
+		s, err := NewSource(ctx, f.fs, nil, f.scan, &exec.Env{BatchRows: 64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.NewReader()
+		if err != nil {
+			t.Fatal(err)
+		}
+		batches := 0
+		pass := func() {
+			s.(*source).next.Store(0)
+			for {
+				b, err := r.Next(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b == nil {
+					return
+				}
+				batches++
+			}
+		}
+		if n := testing.AllocsPerRun(5, pass); n > 10 { // two per row group are the file's
+			t.Errorf("%v: %.0f allocations in %d batches", codec, n, batches/6)
+		}
+		if err := errors.Join(r.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPagesLeftOut: pages of which no row is left are not decompressed, nor are row groups without a row read.
+func TestPagesLeftOut(t *testing.T) {
+	f := orders(t)
+	data := f.fs["f"]
+	meta := &f.meta.rowGroups[2].chunks[f.Columns[f.col("text").Index].leaf]
+	list, err := pages(nil, data[meta.dataOffset:meta.dataOffset+meta.compressed], 0, groupRows, false)
+	if err != nil || len(list) < 8 {
+		t.Fatal(len(list), err)
+	}
+	for i, p := range list {
+		if i == 3 {
+			continue
+		}
+		for k := p.from; k < p.to; k++ {
+			data[int(meta.dataOffset)+k] = 0xa5
+		}
+	}
+	want := []int64{2000 + list[3].row, 2000 + list[4].row - 1}
+	between := and(f.cmp("id", expr.Ge, num(want[0])), f.cmp("id", expr.Le, num(want[1])), &expr.IsNull{X: f.col("text"), Negated: true})
+	got := f.ids(t, between, &exec.Env{BatchRows: 10})
+	if len(got) != list[3].values || got[0] != want[0] || got[len(got)-1] != want[1] {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	scan := *f.scan
+	if err := readAll(f.fs, &scan, &exec.Env{}, func(*vector.Batch) {}); sqlerr.CodeOf(err) != sqlerr.FileCorrupt {
+		t.Error("the pages were not spoilt:", err)
+	}
+}
+
+// TestStats: no value is outside of what the file says of its row group.
+func TestStats(t *testing.T) {
+	bounded := 0
+	for _, pattern := range nullPatterns {
+		f := openBytes(t, write(t, sample(900, pattern.null), pq.WithMaxRowGroupLength(300), pq.WithStats(true), pq.WithStoreDecimalAsInteger(true)))
+		for g := range f.RowGroups {
+			scan := *f.scan
+			scan.Files = slices.Clone(scan.Files)
+			scan.Files[0].RowGroups = []int32{int32(g)}
+			nulls := make([]int64, len(scan.Columns))
+			err := readAll(f.fs, &scan, &exec.Env{}, func(b *vector.Batch) {
+				for j, v := range b.Cols {
+					s := &f.RowGroups[g].Columns[scan.Columns[j].Index].Stats
+					for i := range v.Len {
+						if v.IsNull(i) {
+							nulls[j]++
+							continue
+						}
+						x := valueOf(v, i)
+						if s.HasMin {
+							bounded++
+							if order, ok := compare(s.Min, x); !ok && x.Float == x.Float || order > 0 {
+								t.Fatalf("%s: %v is below %v", scan.Columns[j].Name, x, s.Min)
+							}
+						}
+						if s.HasMax {
+							if order, ok := compare(s.Max, x); !ok && x.Float == x.Float || order < 0 {
+								t.Fatalf("%s: %v is above %v", scan.Columns[j].Name, x, s.Max)
+							}
+						}
+					}
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j, n := range nulls {
+				if s := f.RowGroups[g].Columns[scan.Columns[j].Index].Stats; s.NullCount != n {
+					t.Errorf("%s, %s: %d NULLs, not %d", pattern.name, scan.Columns[j].Name, n, s.NullCount)
+				}
+			}
+		}
+	}
+	if bounded < 50000 {
+		t.Errorf("only %d values had bounds", bounded)
+	}
+}
+
+// valueOf is cell as a constant.
+func valueOf(v *vector.Vector, i int) expr.Value {
+	x := expr.Value{Type: v.Type}
+	switch c := cell(v, i).(type) {
+	case bool:
+		x.Int = b2i(c)
+	case int64:
+		x.Int, x.Wide = c, int128.FromInt64(c)
+	case uint64:
+		x.Int = int64(c)
+	case int128.Int128:
+		x.Wide = c
+	case float64:
+		x.Float = c
+	case string:
+		x.Str = c
+	}
+	return x
 }

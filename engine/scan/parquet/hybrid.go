@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+	"unsafe"
 
 	"github.com/fletchdb/fletch/engine/vector/kernel"
 )
@@ -85,8 +86,8 @@ func (h *hybrid) skip(n int) error {
 	return nil
 }
 
-// readCodes reads len(dst) codes, all below h.limit. unpack takes widths up to C's.
-func readCodes[C uint8 | uint16 | uint32](h *hybrid, dst []C, unpack func([]C, []byte, uint), most func([]C) C) error {
+// readCodes reads len(dst) codes, all below h.limit.
+func readCodes[C uint8 | uint16 | uint32](h *hybrid, dst []C) error {
 	for len(dst) > 0 {
 		if h.left == 0 {
 			if err := h.next(); err != nil {
@@ -104,7 +105,7 @@ func readCodes[C uint8 | uint16 | uint32](h *hybrid, dst []C, unpack func([]C, [
 			fill(out, C(h.value))
 			continue
 		}
-		if h.width > uint(8*sizeOf[C]()) {
+		if h.width > 8*uint(unsafe.Sizeof(*new(C))) {
 			if err := narrowCodes(h, out); err != nil {
 				return err
 			}
@@ -129,7 +130,7 @@ func readCodes[C uint8 | uint16 | uint32](h *hybrid, dst []C, unpack func([]C, [
 			h.at += k
 			out = out[k:]
 		}
-		if uint64(1)<<h.width > h.limit && uint64(most(check)) >= h.limit {
+		if uint64(1)<<h.width > h.limit && maxCode(check) >= h.limit {
 			return errCode
 		}
 	}
@@ -158,14 +159,26 @@ func narrowCodes[C uint8 | uint16 | uint32](h *hybrid, dst []C) error {
 	return nil
 }
 
-func sizeOf[C uint8 | uint16 | uint32]() int {
-	switch any(C(0)).(type) {
-	case uint8:
-		return 1
-	case uint16:
-		return 2
+// unpack is the kernel of C's width.
+func unpack[C uint8 | uint16 | uint32](dst []C, src []byte, width uint) {
+	switch p := unsafe.Pointer(unsafe.SliceData(dst)); unsafe.Sizeof(*new(C)) {
+	case 1:
+		kernel.Unpack8(unsafe.Slice((*uint8)(p), len(dst)), src, width)
+	case 2:
+		kernel.Unpack16(unsafe.Slice((*uint16)(p), len(dst)), src, width)
+	default:
+		kernel.Unpack32(unsafe.Slice((*uint32)(p), len(dst)), src, width)
 	}
-	return 4
+}
+
+func maxCode[C uint8 | uint16 | uint32](codes []C) uint64 {
+	switch p := unsafe.Pointer(unsafe.SliceData(codes)); unsafe.Sizeof(*new(C)) {
+	case 1:
+		return uint64(kernel.MaxCode8(unsafe.Slice((*uint8)(p), len(codes))))
+	case 2:
+		return uint64(kernel.MaxCode16(unsafe.Slice((*uint16)(p), len(codes))))
+	}
+	return uint64(kernel.MaxCode32(unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(codes))), len(codes))))
 }
 
 func fill[T any](dst []T, v T) {

@@ -37,44 +37,26 @@ func sane(n, from int) bool { return n >= 0 && n <= pageSlack+from*pageRatio }
 
 var errPageEnd = errors.New("a page ends too early")
 
-// pages appends the pages of a column chunk of n rows to list, a dictionary page first if there is one.
-func pages(list []page, chunk []byte, first, n int64) ([]page, error) {
-	row, dict := first, false
+// pages appends to list the pages of n rows from row first on. A dictionary may be the first of them, unless it was read
+// already.
+func pages(list []page, chunk []byte, first, n int64, haveDict bool) ([]page, error) {
+	row, dict := first, haveDict
 	for at := 0; row < first+n; {
 		if at >= len(chunk) {
 			return list, fmt.Errorf("its pages have %d rows of %d", row-first, n)
 		}
-		d := thrift{b: chunk[at:]}
-		p := d.pageHeader()
-		if d.bad != "" {
-			return list, fmt.Errorf("the header of a page at byte %d of the chunk cannot be read: %s", at, d.bad)
+		p, err := pageAt(chunk, at)
+		if err != nil {
+			return list, err
 		}
-		size := p.to
-		p.from = at + d.pos
-		if size < 0 || size > len(chunk)-p.from {
-			return list, fmt.Errorf("a page of %d bytes at byte %d of a chunk of %d", size, at, len(chunk))
-		}
-		p.to = p.from + size
 		at = p.to
-		if !sane(p.size, size) {
-			return list, fmt.Errorf("a page of %d bytes would have %d when uncompressed", size, p.size)
-		}
-		if p.values < 0 || p.values > maxPageValues {
-			return list, fmt.Errorf("a page of %d values", p.values)
-		}
 		switch p.kind {
 		case pageDictionary:
 			if dict || row != first {
 				return list, errors.New("its dictionary is not its first page, or not the only one")
 			}
-			if p.enc != encPlain && p.enc != encPlainDictionary {
-				return list, fmt.Errorf("its dictionary has the encoding %v", p.enc)
-			}
 			dict = true
 		case pageData, pageDataV2:
-			if p.defBytes < 0 || p.repBytes < 0 || p.defBytes > size || p.repBytes > size-p.defBytes {
-				return list, errors.New("the levels of a page are longer than the page")
-			}
 			if p.enc.isDictionary() && !dict {
 				return list, errors.New("a page has codes of a dictionary, but there is none")
 			}
@@ -89,6 +71,32 @@ func pages(list []page, chunk []byte, first, n int64) ([]page, error) {
 		return list, fmt.Errorf("its pages have %d rows of %d", row-first, n)
 	}
 	return list, nil
+}
+
+// pageAt is the page whose header is at a byte of chunk.
+func pageAt(chunk []byte, at int) (page, error) {
+	d := thrift{b: chunk[at:]}
+	p := d.pageHeader()
+	if d.bad != "" {
+		return p, fmt.Errorf("the header of a page at byte %d of the chunk cannot be read: %s", at, d.bad)
+	}
+	size := p.to
+	p.from = at + d.pos
+	if size < 0 || size > len(chunk)-p.from {
+		return p, fmt.Errorf("a page of %d bytes at byte %d of a chunk of %d", size, at, len(chunk))
+	}
+	p.to = p.from + size
+	switch {
+	case !sane(p.size, size):
+		return p, fmt.Errorf("a page of %d bytes would have %d when uncompressed", size, p.size)
+	case p.values < 0 || p.values > maxPageValues:
+		return p, fmt.Errorf("a page of %d values", p.values)
+	case p.defBytes < 0 || p.repBytes < 0 || p.defBytes > size || p.repBytes > size-p.defBytes:
+		return p, errors.New("the levels of a page are longer than the page")
+	case p.kind == pageDictionary && p.enc != encPlain && p.enc != encPlainDictionary:
+		return p, fmt.Errorf("its dictionary has the encoding %v", p.enc)
+	}
+	return p, nil
 }
 
 // pageHeader reads the header of a page, whose compressed size it leaves in to.

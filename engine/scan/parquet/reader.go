@@ -3,13 +3,10 @@ package parquet
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 
 	"github.com/fletchdb/fletch/engine/budget"
-	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/vector"
 	"github.com/fletchdb/fletch/engine/vector/kernel"
 )
@@ -50,10 +47,13 @@ const (
 	colDecoded          // and it has a vector of the present batch
 )
 
-// A byteRange is the bytes of a column's chunk in the file.
+// A byteRange is the bytes in the file of a column's chunk, or of a part of it: pages of rows rows from row first on. The
+// page of the dictionary is apart from them where dictTo is not 0.
 type byteRange struct {
-	column   int
-	from, to int64
+	column           int
+	from, to         int64
+	dictFrom, dictTo int64
+	first, rows      int64
 }
 
 func newReader(s *source) (*reader, error) {
@@ -161,7 +161,7 @@ func (r *reader) decode(ctx context.Context, n int) (ok bool, err error) {
 	if err := r.need(ctx, nil); err != nil {
 		return false, err
 	}
-	return true, r.account()
+	return true, nil
 }
 
 // need decodes the columns, or all, of the present batch, as far as that is not done.
@@ -178,7 +178,7 @@ func (r *reader) need(ctx context.Context, columns []int) error {
 			return r.fault(j, err)
 		}
 		r.vecs[j], r.state[j] = v, colDecoded
-		return nil
+		return r.account(j)
 	}
 	if columns != nil {
 		for _, j := range columns {
@@ -210,11 +210,11 @@ func (r *reader) open(ctx context.Context, columns []int) error {
 		if r.state[j] != colUnread {
 			return nil
 		}
-		from, to, err := r.m.extent(j)
+		run, err := r.m.extent(j)
 		if err != nil {
 			return r.fault(j, err)
 		}
-		r.runs = append(r.runs, byteRange{column: j, from: from, to: to})
+		r.runs = append(r.runs, run)
 		return nil
 	}
 	if columns == nil {
@@ -246,34 +246,24 @@ func (r *reader) open(ctx context.Context, columns []int) error {
 		for ; i < k; i++ {
 			run := r.runs[i]
 			j := run.column
+			var dict []byte
+			if run.dictTo > 0 {
+				if dict, err = r.fetch(ctx, run.dictFrom, run.dictTo); err != nil {
+					return err
+				}
+			}
 			meta := r.m.chunk(r.m.file.columns[j])
-			if err := r.cols[j].open(meta, buf[run.from-from:run.to-from:run.to-from], r.m.first, r.m.rows); err != nil {
+			if err := r.cols[j].open(meta, dict, buf[run.from-from:run.to-from:run.to-from], run.first, run.rows); err != nil {
 				return r.fault(j, err)
 			}
 			r.state[j] = colOpen
-			r.src.metrics.Bytes.Add(run.to - run.from)
+			r.src.metrics.Bytes.Add(run.bytes())
+			if err := r.account(j); err != nil {
+				return err
+			}
 		}
 	}
-	return r.account()
-}
-
-// extent is where the chunk of a column lies in the file.
-func (m *morsel) extent(column int) (from, to int64, err error) {
-	c := m.chunk(m.file.columns[column])
-	switch {
-	case c.external:
-		return 0, 0, errors.New("it lies in another file")
-	case c.encrypted:
-		return 0, 0, sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "column %q of %q is encrypted", m.file.columns[column].Name, m.file.Path)
-	}
-	from = c.dataOffset
-	if c.dictOffset > 0 && c.dictOffset < from {
-		from = c.dictOffset
-	}
-	if from < int64(len(magic)) || c.compressed > m.file.end-from {
-		return 0, 0, fmt.Errorf("it lies at bytes %d to %d of a file whose data ends at %d", from, from+c.compressed, m.file.end)
-	}
-	return from, from + c.compressed, nil
+	return nil
 }
 
 // fetch reads bytes of the file into memory that is kept for the morsel.
@@ -303,16 +293,13 @@ func (r *reader) reserve(n int64) error {
 	return r.memory.Reserve(n)
 }
 
-// account reserves what the columns had to take since it last looked.
-func (r *reader) account() error {
-	var n int64
-	for _, c := range r.cols {
-		n += c.grown
-		c.grown = 0
-	}
+// account reserves the memory that a column had to take since it last looked.
+func (r *reader) account(column int) error {
+	n := r.cols[column].grown
 	if n == 0 {
 		return nil
 	}
+	r.cols[column].grown = 0
 	return r.reserve(n)
 }
 

@@ -36,7 +36,8 @@ type morsel struct {
 	group int
 	first int64 // row of the row group
 	rows  int64
-	skip  []bool // conjuncts of the filter that statistics show to be true of every row; nil: none
+	skip  []bool       // conjuncts of the filter that statistics show to be true of every row; nil: none
+	parts [][]location // per column of the scan: the pages of the row group; nil: the morsel is all of it
 }
 
 // A runtimeFilter is a published filter of a column of the scan.
@@ -69,7 +70,11 @@ func NewSource(ctx context.Context, in files.FS, cache *Cache, scan *physical.Sc
 	}
 	var total int64
 	for i := range s.morsels {
-		total += s.morsels[i].bytes()
+		for j := range scan.Columns {
+			if run, err := s.morsels[i].extent(j); err == nil { // else reading it says what is wrong
+				total += run.bytes()
+			}
+		}
 	}
 	s.metrics.Total.Add(total)
 	return s, nil
@@ -102,10 +107,15 @@ func (s *source) add(ctx context.Context, cache *Cache, planned *physical.File) 
 			return sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "the plan reads row group %d of %q, which has %d", g, f.Path, len(f.RowGroups))
 		}
 		m := morsel{file: open, group: int(g), rows: f.RowGroups[g].Rows}
-		if m.rows > 0 && s.prune(&m) {
-			s.morsels = append(s.morsels, m)
-			open.left.Add(1)
+		if m.rows == 0 || !s.prune(&m) {
+			continue
 		}
+		cut, err := s.split(ctx, m)
+		if err != nil {
+			return err
+		}
+		s.morsels = append(s.morsels, cut...)
+		open.left.Add(int64(len(cut)))
 	}
 	return nil
 }
@@ -133,6 +143,9 @@ func (f *File) column(want *physical.ScanColumn) (*Column, error) {
 	if !c.Type.Equal(want.Type) {
 		return nil, sqlerr.Newf(sqlerr.DatatypeMismatch, sqlerr.Pos{}, "column %q of %q is %v, not %v as planned", c.Name, f.Path, c.Type, want.Type).
 			WithHint("all files of one table must have the same types")
+	}
+	if c.Nullable && !want.Nullable {
+		return nil, sqlerr.Newf(sqlerr.DatatypeMismatch, sqlerr.Pos{}, "column %q of %q may be NULL, which was planned as NOT NULL", c.Name, f.Path)
 	}
 	return c, nil
 }
@@ -229,14 +242,6 @@ func (f *openFile) close() error {
 	err := f.f.Close()
 	f.f = nil
 	return err
-}
-
-// bytes is what the morsel's columns take in the file.
-func (m *morsel) bytes() (n int64) {
-	for _, c := range m.file.columns {
-		n += m.chunk(c).compressed
-	}
-	return n
 }
 
 // chunk is what the file says of a column in the morsel's row group.
