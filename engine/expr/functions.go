@@ -185,11 +185,11 @@ func (o *Overload) param(i int) Parameter { return o.Params[min(i, len(o.Params)
 
 func unknownFunction(name string, args []sqltype.Type, pos sqlerr.Pos) error {
 	err := sqlerr.Newf(sqlerr.UnknownFunction, pos, "function %s(%s) does not exist", name, typeList(args))
-	if near := nearest(strings.ToLower(name), functionNames()); near != "" {
-		return err.WithHint("did you mean %q?", near)
-	}
 	if LookupAggregate(name) != nil {
 		return err.WithHint("%s is an aggregate function", name)
+	}
+	if near := nearest(strings.ToLower(name), functionNames()); near != "" {
+		return err.WithHint("did you mean %q?", near)
 	}
 	return err.WithHint("docs/dialect.md lists the functions")
 }
