@@ -91,6 +91,7 @@ func smallFiles(t *testing.T) map[string][]byte {
 		"v1":   write(t, rec, append(small, pq.WithDictionaryDefault(true), pq.WithDictionaryPageSizeLimit(60))...),
 		"v2":   write(t, rec, append(small, pq.WithDictionaryDefault(true), pq.WithDataPageVersion(pq.DataPageV2), pq.WithCompression(compress.Codecs.Snappy))...),
 		"rare": write(t, rec, append(rare(rec), pq.WithCompression(compress.Codecs.Zstd))...),
+		"bare": write(t, rec, rare(rec)...),
 	}
 }
 
