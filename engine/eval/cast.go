@@ -458,6 +458,10 @@ func textResult(n *rowsNode, t sqltype.Type) func(i int, b []byte) error {
 	out := values[string](n, t)
 	return func(i int, b []byte) error {
 		out.set(i, n.in.mem.keep(b))
+		if n.in.mem.kept > maxBatchText {
+			return sqlerr.New(sqlerr.MemoryLimit, sqlerr.Pos{}, "the texts made for one batch of rows have more than 256 MiB").
+				WithHint("make shorter texts")
+		}
 		return nil
 	}
 }

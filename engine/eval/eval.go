@@ -103,9 +103,15 @@ func (in *instance) rows(f frame) []int32 {
 }
 
 // An arena holds the bytes of strings made for one batch.
-type arena struct{ buf []byte }
+type arena struct {
+	buf  []byte
+	kept int // bytes since reset
+}
 
-func (a *arena) reset() { a.buf = a.buf[:0] }
+func (a *arena) reset() { a.buf, a.kept = a.buf[:0], 0 }
+
+// maxChunk is the most bytes that an arena keeps for the next batch.
+const maxChunk = 16 << 20
 
 // tail is an empty slice to append a string's bytes to; keep must follow before the next tail.
 func (a *arena) tail() []byte { return a.buf[len(a.buf):len(a.buf):cap(a.buf)] }
@@ -115,10 +121,11 @@ func (a *arena) keep(b []byte) string {
 	if len(b) == 0 {
 		return ""
 	}
+	a.kept += len(b)
 	if free := a.tail(); cap(b) == cap(free) && unsafe.SliceData(b) == unsafe.SliceData(free) {
 		a.buf = a.buf[:len(a.buf)+len(b)]
 	} else { // it outgrew the arena and has memory of its own; make room for the next
-		a.buf = make([]byte, 0, max(2*cap(a.buf)+len(b), 4096))
+		a.buf = make([]byte, 0, min(max(2*cap(a.buf)+len(b), 4096), maxChunk))
 	}
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }

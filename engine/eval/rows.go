@@ -92,7 +92,7 @@ func (n *rowsNode) eval(f frame) (*vector.Vector, error) {
 	n.made, n.known, n.n = false, valid, g.n
 	for _, i := range sel {
 		if err := n.row(int(i)); err != nil {
-			if !n.try {
+			if !n.try || sqlerr.CodeOf(err) == sqlerr.MemoryLimit {
 				return nil, sqlerr.At(err, n.pos)
 			}
 			n.setNull(int(i))

@@ -10,11 +10,14 @@ import (
 	"github.com/fletchdb/fletch/engine/sqltype"
 )
 
-// maxText is the most bytes that one call makes, PostgreSQL's own limit.
-const maxText = 1 << 30
+// The most bytes that one call makes, and that an expression makes for one batch: a short statement can ask for any number.
+const (
+	maxText      = 64 << 20
+	maxBatchText = 256 << 20
+)
 
 func tooLong() error {
-	return sqlerr.New(sqlerr.OutOfRange, sqlerr.Pos{}, "requested length too large")
+	return sqlerr.New(sqlerr.OutOfRange, sqlerr.Pos{}, "requested length too large").WithHint("a text made by a function has at most 64 MiB")
 }
 
 // text compiles functions of text but for patterns.
@@ -107,8 +110,9 @@ func (k call) text() (factory, bool, error) {
 					return tooLong()
 				}
 				dst := in.mem.tail()
-				for range times {
+				for s != "" && times > 0 {
 					dst = append(dst, s...)
+					times--
 				}
 				return set(i, dst)
 			}
