@@ -27,18 +27,19 @@ type rule struct {
 
 // rules, in the order in which they run. Each needs what those before it leave and no more.
 var rules = []rule{
-	{"fold", fold},                      // constants, and conditions that say the same in fewer words
-	{"unnest", unnest},                  // no Apply is left
-	{"normalize_joins", normalizeJoins}, // right joins are left ones, outer joins that cannot show it are inner ones
-	{"factor_or", factorOr},             // what all arms of an OR have in common, and what they imply for one table
-	{"infer_constants", inferConstants}, // what equalities say of other columns
-	{"push_filter", pushFilter},         // conditions where they first can be decided
-	{"order_joins", orderJoins},         // inner, left, semi and anti joins in the cheapest order, the smaller side built
-	{"simplify_groups", simplifyGroups}, // group keys that others decide
-	{"push_limit", pushLimit},           // a limit below what keeps rows, a limited sort as a top-n
-	{"drop_redundant", dropRedundant},   // sorts, DISTINCTs and projections that do nothing
-	{"prune_columns", pruneColumns},     // columns that nobody reads
-	{"runtime_filters", runtimeFilters}, // joins tell scans what they will drop
+	{"fold", fold},                          // constants, and conditions that say the same in fewer words
+	{"unnest", unnest},                      // no Apply is left
+	{"normalize_joins", normalizeJoins},     // right joins are left ones, outer joins that cannot show it are inner ones
+	{"factor_or", factorOr},                 // what all arms of an OR have in common, and what they imply for one table
+	{"infer_constants", inferConstants},     // what equalities say of other columns
+	{"push_filter", pushFilter},             // conditions where they first can be decided
+	{"order_joins", orderJoins},             // inner, left, semi and anti joins in the cheapest order, the smaller side built
+	{"simplify_groups", simplifyGroups},     // group keys that others decide
+	{"push_limit", pushLimit},               // a limit below what keeps rows, a limited sort as a top-n
+	{"drop_redundant", dropRedundant},       // sorts, DISTINCTs and projections that do nothing
+	{"prune_columns", pruneColumns},         // columns that nobody reads
+	{"share_expressions", shareExpressions}, // what several expressions compute
+	{"runtime_filters", runtimeFilters},     // joins tell scans what they will drop
 }
 
 // Rules are the names of the rules, in order.
