@@ -223,8 +223,12 @@ type jsonCounts struct {
 
 // JSON is a physical plan as one JSON object, indented; run is as Physical's.
 func JSON(n physical.Node, run func(physical.Node) (Counts, bool)) (string, error) {
-	b, err := json.MarshalIndent(toJSON(n, run), "", "  ")
-	return string(b), err
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(toJSON(n, run))
+	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 func toJSON(n physical.Node, run func(physical.Node) (Counts, bool)) *jsonNode {
