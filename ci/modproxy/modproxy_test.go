@@ -14,11 +14,8 @@ import (
 // next is the version that the tree's modules require each other at.
 const next = "v0.1.0"
 
-// A stranger is someone with an empty folder, the Go command, and a proxy that has Fletch's next release.
-type stranger struct {
-	folder string
-	env    []string
-}
+// A stranger is someone who has the Go command, and a proxy with Fletch's next release; nothing of this tree.
+type stranger struct{ env []string }
 
 func newStranger(t *testing.T) stranger {
 	t.Helper()
@@ -38,13 +35,13 @@ func newStranger(t *testing.T) stranger {
 		t.Fatal(err)
 	}
 	cache, public, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	return stranger{folder: t.TempDir(), env: append(
+	return stranger{append(
 		os.Environ(),
 		// What this machine has downloaded already stands before the public proxy.
 		"GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache", "download")+","+public,
 		"GONOSUMDB=github.com/fletchdb/*",
 		"GOWORK=off",
-		"GOFLAGS=-mod=mod -modcacherw -trimpath",
+		"GOFLAGS=-mod=mod -modcacherw -trimpath", // trimmed, packages compiled elsewhere are found in the build cache
 		"GOMODCACHE="+filepath.Join(home, "mod"),
 		"GOBIN="+filepath.Join(home, "bin"),
 		"CGO_ENABLED=0",
@@ -52,12 +49,12 @@ func newStranger(t *testing.T) stranger {
 	)}
 }
 
-// run runs a command in the stranger's folder and gives what it printed to both outputs.
-func (s stranger) run(t *testing.T, command ...string) string {
+// run runs a command in folder and gives what it printed to both outputs.
+func (s stranger) run(t *testing.T, folder string, command ...string) string {
 	t.Helper()
 	// A shell looks the program up in the stranger's PATH, not in this test's.
 	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `exec "$@"`, "sh"}, command...)...)
-	cmd.Dir, cmd.Env = s.folder, s.env
+	cmd.Dir, cmd.Env = folder, s.env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
@@ -65,16 +62,16 @@ func (s stranger) run(t *testing.T, command ...string) string {
 	return string(out)
 }
 
-func TestInstall(t *testing.T) {
+// A stranger installs the command, and builds and runs each program in testdata as a module of its own.
+func TestStranger(t *testing.T) {
 	s := newStranger(t)
-	s.run(t, "go", "install", "github.com/fletchdb/fletch/services/cmd/fletch@"+next)
-	if out := s.run(t, "fletch", "version"); !strings.Contains(out, next) {
-		t.Errorf("fletch version prints %q, want %s in it", out, next)
-	}
-}
-
-// Each program in testdata is built and run as a module of its own.
-func TestEmbed(t *testing.T) {
+	t.Run("install", func(t *testing.T) {
+		folder := t.TempDir()
+		s.run(t, folder, "go", "install", "github.com/fletchdb/fletch/services/cmd/fletch@"+next)
+		if out := s.run(t, folder, "fletch", "version"); !strings.Contains(out, next) {
+			t.Errorf("fletch version prints %q, want %s in it", out, next)
+		}
+	})
 	for _, tc := range []struct {
 		program, needs, want string
 	}{
@@ -82,18 +79,18 @@ func TestEmbed(t *testing.T) {
 		{"worker", "github.com/fletchdb/fletch/services", "2.4.1 <nil> <nil>\n"},
 	} {
 		t.Run(tc.program, func(t *testing.T) {
-			s := newStranger(t)
+			folder := t.TempDir()
 			source, err := os.ReadFile(filepath.Join("testdata", tc.program, "main.go"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(s.folder, "main.go"), source, 0o666); err != nil {
+			if err := os.WriteFile(filepath.Join(folder, "main.go"), source, 0o666); err != nil {
 				t.Fatal(err)
 			}
-			s.run(t, "go", "mod", "init", "example.com/embed")
-			s.run(t, "go", "get", tc.needs+"@"+next)
-			s.run(t, "go", "build", "-o", "embed", ".")
-			if out := s.run(t, "./embed"); out != tc.want {
+			s.run(t, folder, "go", "mod", "init", "example.com/embed")
+			s.run(t, folder, "go", "get", tc.needs+"@"+next)
+			s.run(t, folder, "go", "build", "-o", "embed", ".")
+			if out := s.run(t, folder, "./embed"); out != tc.want {
 				t.Errorf("it prints %q, want %q", out, tc.want)
 			}
 		})
