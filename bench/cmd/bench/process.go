@@ -107,30 +107,38 @@ func startDuck(bin, tables string, threads int, memory string) (*duck, error) {
 }
 
 func (d *duck) query(_ context.Context, sql string) ([][]*string, time.Duration, error) {
+	a, elapsed, err := d.ask(sql)
+	return a.Rows, elapsed, err
+}
+
+// An answer is what the runner says to one query.
+type answer struct {
+	Columns []string
+	Rows    [][]*string
+	Error   string
+}
+
+func (d *duck) ask(sql string) (a answer, elapsed time.Duration, err error) {
 	line, err := json.Marshal(sql)
 	if err != nil {
-		return nil, 0, err
+		return a, 0, err
 	}
 	began := time.Now()
 	if _, err := d.p.in.Write(append(line, '\n')); err != nil {
-		return nil, 0, err
+		return a, 0, err
 	}
 	got, err := d.p.out.ReadBytes('\n')
-	elapsed := time.Since(began)
+	elapsed = time.Since(began)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read DuckDB's answer: %w", err)
-	}
-	var a struct {
-		Rows  [][]*string
-		Error string
+		return a, 0, fmt.Errorf("read DuckDB's answer: %w", err)
 	}
 	if err := json.Unmarshal(got, &a); err != nil {
-		return nil, 0, err
+		return a, 0, err
 	}
 	if a.Error != "" {
-		return nil, 0, fmt.Errorf("DuckDB: %s", a.Error)
+		return a, 0, fmt.Errorf("DuckDB: %s", a.Error)
 	}
-	return a.Rows, elapsed, nil
+	return a, elapsed, nil
 }
 
 func (d *duck) processes() []*process { return []*process{d.p} }

@@ -19,8 +19,9 @@ import (
 )
 
 type answer struct {
-	Rows  [][]*string `json:"rows"`
-	Error string      `json:"error,omitempty"`
+	Columns []string    `json:"columns"`
+	Rows    [][]*string `json:"rows"`
+	Error   string      `json:"error,omitempty"`
 }
 
 func main() {
@@ -73,8 +74,7 @@ func run(tables string, threads int, memory string) error {
 		if err := json.Unmarshal(in.Bytes(), &query); err != nil {
 			return err
 		}
-		rows, err := fetch(ctx, conn, query)
-		a := answer{Rows: rows}
+		a, err := fetch(ctx, conn, query)
 		if err != nil {
 			a = answer{Error: err.Error()}
 		}
@@ -85,32 +85,30 @@ func run(tables string, threads int, memory string) error {
 	return in.Err()
 }
 
-func fetch(ctx context.Context, conn *sql.Conn, query string) ([][]*string, error) {
+func fetch(ctx context.Context, conn *sql.Conn, query string) (a answer, err error) {
 	rows, err := conn.QueryContext(ctx, query)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	defer rows.Close()
-	names, err := rows.Columns()
-	if err != nil {
-		return nil, err
+	if a.Columns, err = rows.Columns(); err != nil {
+		return a, err
 	}
-	var out [][]*string
 	for rows.Next() {
-		values, cells := make([]any, len(names)), make([]any, len(names))
+		values, cells := make([]any, len(a.Columns)), make([]any, len(a.Columns))
 		for i := range cells {
 			cells[i] = &values[i]
 		}
 		if err := rows.Scan(cells...); err != nil {
-			return nil, err
+			return a, err
 		}
-		row := make([]*string, len(names))
+		row := make([]*string, len(a.Columns))
 		for i, v := range values {
 			row[i] = text(v)
 		}
-		out = append(out, row)
+		a.Rows = append(a.Rows, row)
 	}
-	return out, rows.Err()
+	return a, rows.Err()
 }
 
 // text is a value as Fletch's CSV has it, but for the digits of numbers.
