@@ -141,6 +141,9 @@ func (b *binder) setOperation(q *ast.SetOperation, sc *scope) (bound, error) {
 			return bound{}, sqlerr.Newf(sqlerr.DatatypeMismatch, q.Right.At(), "%s types %s and %s cannot be matched", q.Op, lt, rt).
 				WithHint("column %d: cast one of them", i+1)
 		}
+		if t.Kind == sqltype.Null {
+			t = text // two bare literals: nothing further out can give them a type any more
+		}
 		types[i] = t
 	}
 	if l, err = b.coerceColumns(l, types); err != nil {
