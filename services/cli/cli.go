@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/fletchdb/fletch/engine/catalog"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/services/client"
 )
@@ -25,56 +25,57 @@ const (
 	exitInterrupted = 130 // by Ctrl-C
 )
 
-// A streams is where a command reads and writes.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
+// interruptGrace is how long a command may take to end once ctx has. What it has not given back then, the process's end does.
+const interruptGrace = 800 * time.Millisecond
 
-// terminal tells whether w is a terminal, and how many columns it has.
-func terminal(w any) (width int, ok bool) {
-	f, isFile := w.(*os.File)
-	if !isFile || !term.IsTerminal(int(f.Fd())) {
-		return 0, false
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || width <= 0 {
-		width = 80
-	}
-	return width, true
-}
-
-// usageError is wrong use of a command: its exit code is 2.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-// toldError is an error that the user has read already.
-type toldError struct{ err error }
-
-func (e *toldError) Error() string { return e.err.Error() }
-func (e *toldError) Unwrap() error { return e.err }
-
-// Run runs fletch with the arguments after its name and gives its exit code. It returns when the command is done or ctx ends,
-// which is an interrupt.
+// Run runs fletch with the arguments after its name and gives its exit code. It returns when the command is done, or shortly
+// after ctx ended, which is an interrupt.
 func Run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
-	s := streams{in, out, errw}
-	root := rootCommand(s)
+	return run(ctx, args, &process{in: in, out: out, err: errw, signals: newSignals()})
+}
+
+func run(ctx context.Context, args []string, p *process) int {
+	root := rootCommand(p)
 	root.SetArgs(args)
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(errw)
-	err := root.ExecuteContext(ctx)
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	type end struct {
+		cmd *cobra.Command
+		err error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		cmd, err := root.ExecuteContextC(ctx)
+		ended <- end{cmd, err}
+	}()
+	select {
+	case e := <-ended:
+		return finish(ctx, p, e.cmd, e.err)
+	case <-ctx.Done():
+	}
+	var patience <-chan time.Time
+	if !p.signals.draining(ctx) {
+		patience = time.After(interruptGrace)
+	}
+	select {
+	case e := <-ended:
+		return finish(ctx, p, e.cmd, e.err)
+	case <-patience:
+		return exitInterrupted
+	}
+}
+
+// finish tells what is left to tell of a command's end, and gives the exit code.
+func finish(ctx context.Context, p *process, cmd *cobra.Command, err error) int {
 	code := exitCode(ctx, err)
 	var told *toldError
-	if err != nil && !errors.As(err, &told) {
-		report(s, "", err)
-		if code == exitUsage {
-			_, _ = fmt.Fprintln(errw, "fletch --help, and fletch COMMAND --help, show how it is used")
-		}
+	if err == nil || errors.As(err, &told) {
+		return code
+	}
+	report(p, source{}, err)
+	if code == exitUsage {
+		_, _ = fmt.Fprintf(p.err, "hint: %s --help shows how it is used\n", cmd.CommandPath())
 	}
 	return code
 }
@@ -97,12 +98,27 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-func rootCommand(s streams) *cobra.Command {
+// usageError is wrong use of a command: its exit code is 2.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// toldError is an error that the user has read already.
+type toldError struct{ err error }
+
+func (e *toldError) Error() string { return e.err.Error() }
+func (e *toldError) Unwrap() error { return e.err }
+
+func rootCommand(p *process) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "fletch",
 		Short: "Distributed Arrow SQL that stays correct while it is being upgraded",
-		Long: `Fletch runs SQL over Parquet files: in this one process, or on a cluster of workers
-behind a coordinator. Workers of different versions never meet in one query.`,
+		Long: `Fletch runs SQL over Parquet files: in this one process, or on a cluster of workers behind
+a coordinator. Workers of different versions never meet in one query.`,
 		Example: `  fletch demo                                        a small cluster on this machine, to look at
   fletch sql -c "SELECT count(*) FROM 'x.parquet'"   a statement in this process
   fletch worker --listen 127.0.0.1:8471              a worker
@@ -110,37 +126,41 @@ behind a coordinator. Workers of different versions never meet in one query.`,
   fletch sql --connect http://127.0.0.1:8470         a prompt on the cluster`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("there is no command %q", args[0])
+		Args:          knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return showVersions(cmd.Context(), p, connectFlags{}, "table")
 			}
-			return nil
+			return cmd.Help()
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.PersistentFlags().String("config", "", "a YAML file of flags and their values (default: fletch.yaml in the user's configuration folder, if there is one)")
-	root.AddCommand(
-		sqlCommand(s), serveCommand(s), workerCommand(s), workersCommand(s), versionCommand(s), configCommand(s), datagenCommand(s), demoCommand(s),
+	root.AddGroup(
+		&cobra.Group{ID: groupQueries, Title: "Queries"}, &cobra.Group{ID: groupCluster, Title: "Clusters"}, &cobra.Group{ID: groupMore, Title: "More"},
 	)
-	for _, c := range root.Commands() {
-		configure(c)
+	root.SetCompletionCommandGroupID(groupMore)
+	root.SetHelpCommand(helpCommand())
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { help(cmd) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { help(cmd); return nil })
+	root.SetFlagErrorFunc(flagError)
+	root.Flags().BoolVar(&version, "version", false, "show this build's versions, as fletch version does")
+	root.PersistentFlags().String("config", "", "`FILE` of flags and their values in YAML (default fletch.yaml in the user's configuration folder, if there is one)")
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			prepare(c)
+			root.AddCommand(c)
+		}
 	}
+	add(groupQueries, sqlCommand(p), demoCommand(p))
+	add(groupCluster, serveCommand(p), workerCommand(p), workersCommand(p))
+	add(groupMore, versionCommand(p), configCommand(p), datagenCommand(p))
 	return root
 }
 
-// configure makes every command below c take its flags from the environment and the configuration file, too, and treat wrong
-// arguments as wrong use.
-func configure(c *cobra.Command) {
-	if args := c.Args; args != nil {
-		c.Args = func(cmd *cobra.Command, given []string) error {
-			if err := args(cmd, given); err != nil {
-				return &usageError{err}
-			}
-			return nil
-		}
-	}
+// prepare makes c and every command below it take flags from the environment and the configuration file, too, and treat arguments
+// that it does not have as wrong use.
+func prepare(c *cobra.Command) {
+	c.Args = knownCommand
 	if run := c.RunE; run != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {
 			if err := fromSurroundings(cmd); err != nil {
@@ -150,6 +170,29 @@ func configure(c *cobra.Command) {
 		}
 	}
 	for _, sub := range c.Commands() {
-		configure(sub)
+		prepare(sub)
 	}
+}
+
+// knownCommand refuses arguments: no command of fletch has any, so each is a command that is not, or a flag's value without it.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if !cmd.HasAvailableSubCommands() {
+		if cmd.Name() == "sql" {
+			return usagef("fletch sql takes no argument %q: give a statement with -c, a file of them with -f", args[0])
+		}
+		return usagef("%s takes no argument %q: everything it is told is a flag", cmd.CommandPath(), args[0])
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	if near := catalog.Near(args[0], names); near != "" {
+		return usagef("%s has no command %q; did you mean %s?", cmd.CommandPath(), args[0], near)
+	}
+	return usagef("%s has no command %q", cmd.CommandPath(), args[0])
 }

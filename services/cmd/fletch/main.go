@@ -2,16 +2,11 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/fletchdb/fletch/services/cli"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(cli.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) // Run is main without the process
+	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) // Main is all of it but the process
 }
