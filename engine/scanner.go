@@ -10,6 +10,7 @@ import (
 	"github.com/fletchdb/fletch/engine/scan/files"
 	"github.com/fletchdb/fletch/engine/scan/parquet"
 	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/sqltype"
 )
 
 // A Scanner opens the files of scans, and remembers their footers. Its methods may be called from any goroutine.
@@ -82,7 +83,7 @@ func (s catalogFiles) Open(ctx context.Context, f physical.File) (*catalog.File,
 	parts := make([]*catalog.File, 0, len(p.RowGroups))
 	for i, g := range p.RowGroups {
 		whole.RowGroups = append(whole.RowGroups, int32(i))
-		parts = append(parts, rowGroup(p, g.Rows, func(c int) catalog.Stats { return stats(g.Columns[c], g.Rows) }))
+		parts = append(parts, rowGroup(p, g.Rows, func(c int) catalog.Stats { return stats(g.Columns[c], p.Columns[c].Type, g.Rows) }))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, rowGroup(p, 0, func(int) catalog.Stats { return catalog.Stats{HasNulls: true} }))
@@ -103,10 +104,13 @@ func rowGroup(p *parquet.File, rows int64, stats func(column int) catalog.Stats)
 	return t
 }
 
-func stats(c parquet.Chunk, rows int64) catalog.Stats {
+func stats(c parquet.Chunk, t sqltype.Type, rows int64) catalog.Stats {
 	out := catalog.Stats{HasNulls: c.Stats.NullCount >= 0, Nulls: max(0, c.Stats.NullCount), Distinct: float64(max(0, c.Stats.DistinctCount))}
 	if c.Stats.HasMin && c.Stats.HasMax {
 		out.Min, out.Max = c.Stats.Min, c.Stats.Max
+	}
+	if out.Distinct == 0 && (t.Kind == sqltype.Utf8 || t.Kind == sqltype.Binary) {
+		out.Distinct = catalog.DistinctByWidth(rows, c.Uncompressed)
 	}
 	if rows > 0 {
 		out.Width = float64(c.Compressed) / float64(rows)

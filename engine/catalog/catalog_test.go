@@ -98,3 +98,20 @@ func TestDir(t *testing.T) {
 		t.Errorf("a changed file is opened again: %d, %v", m.opened, err)
 	}
 }
+
+func TestDistinctByWidth(t *testing.T) {
+	for _, tc := range []struct {
+		rows, bytes int64
+		least, most float64
+	}{
+		{100_000, 100_000 * 3 / 8, 5, 10},         // three bits a row
+		{100_000, 100_000, 150, 300},              // eight
+		{100_000, 100_000 * 20, 100_000, 100_000}, // texts
+		{25, 25 * 11, 25, 25},                     // a small table
+		{0, 0, 0, 0},
+	} {
+		if got := DistinctByWidth(tc.rows, tc.bytes); got < tc.least || got > tc.most {
+			t.Errorf("DistinctByWidth(%d, %d) = %g", tc.rows, tc.bytes, got)
+		}
+	}
+}

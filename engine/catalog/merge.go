@@ -110,6 +110,20 @@ func distinct(c Column, rows int64) float64 {
 	return d
 }
 
+// DistinctByWidth guesses the number of different values of a column of that many rows from the bytes that it takes before
+// compression: a column of few values is stored as codes, and its bits per row say how many codes there are.
+func DistinctByWidth(rows, bytes int64) float64 {
+	if rows <= 0 {
+		return 0
+	}
+	const enough = 24 // bits of a code that would no longer be one
+	bits := 8 * float64(bytes) / float64(rows)
+	if bits >= enough {
+		return float64(rows)
+	}
+	return math.Max(1, math.Min(math.Exp2(bits), float64(rows)))
+}
+
 // Span is how many steps lie between two values of a type that counts in whole steps: integers, dates, decimals in units of
 // their scale. ok is false for other types and unknown values.
 func Span(lo, hi expr.Value) (steps float64, ok bool) {
