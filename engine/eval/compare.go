@@ -276,10 +276,7 @@ func (n *compareStrings) eval(f frame) (*vector.Vector, error) {
 	case kernel.Eq, kernel.Ne:
 		flip := bit(n.op == kernel.Ne)
 		if n.b.mask == 0 && len(n.b.vals) > 0 {
-			want := n.b.vals[0]
-			for _, i := range sel {
-				bits[i>>6] |= (bit(n.a.at(int(i)) == want) ^ flip) << (uint(i) & 63)
-			}
+			n.equalTo(bits, n.b.vals[0], flip, sel)
 			break
 		}
 		for _, i := range sel {
@@ -291,6 +288,23 @@ func (n *compareStrings) eval(f frame) (*vector.Vector, error) {
 		}
 	}
 	return n.out.give(f, one, valid), nil
+}
+
+// equalTo compares with one text; flip is 1 for <>.
+func (n *compareStrings) equalTo(bits []uint64, want string, flip uint64, sel []int32) {
+	if n.a.mask == 0 || len(sel) < len(n.a.vals) {
+		for _, i := range sel {
+			bits[i>>6] |= (bit(n.a.at(int(i)) == want) ^ flip) << (uint(i) & 63)
+		}
+		return
+	}
+	for w := range bits {
+		var hits uint64
+		for j, s := range n.a.vals[w*64 : min(w*64+64, len(n.a.vals))] {
+			hits |= (bit(s == want) ^ flip) << (uint(j) & 63)
+		}
+		bits[w] = hits
+	}
 }
 
 // compareBy compares what no kernel knows, by a function.

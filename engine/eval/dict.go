@@ -99,6 +99,12 @@ func (d *dictNode) eval(f frame) (*vector.Vector, error) {
 	return &d.vec, nil
 }
 
+// known tells whether d's values are there already, so that it costs a look-up at most and cannot fail.
+func (d *dictNode) known(f frame) bool {
+	v := f.cols[d.index]
+	return v.Form == vector.Dict && v.DictID == d.slots[d.last].id && d.slots[d.last].state == ready && (v.Valid == nil || d.ofNull == isNull)
+}
+
 // truth is the result where it is a truth value.
 func (d *dictNode) truth(s *dictSlot, v *vector.Vector, f frame) (*vector.Vector, error) {
 	words := vector.Words(f.n)

@@ -27,7 +27,7 @@ type Filter struct {
 // A term is one conjunct, or all conjuncts over one column.
 type term struct {
 	root      node
-	care      bool
+	on        scope
 	cost      float64 // nanoseconds per row
 	seen, hit float64 // rows, halved now and then
 }
@@ -42,13 +42,11 @@ func NewFilter(cond expr.Expr, batchRows int) (*Filter, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := term{root: make(f.in), cost: float64(cost(e)) / 4}
+		t := term{root: make(f.in), on: scopeOf(e), cost: float64(cost(e)) / 4}
 		if fallible(e) {
-			t.care = true
 			risky = append(risky, t)
 			continue
 		}
-		t.care = cost(e) >= costly
 		f.terms = append(f.terms, t)
 	}
 	f.safe = len(f.terms)
@@ -111,7 +109,7 @@ func (f *Filter) Mark(b *vector.Batch, open []uint64) (int, error) {
 		if measure {
 			start = time.Now()
 		}
-		g := narrow(all, open, count, t.care, &f.sel)
+		g := narrow(all, t.root, open, count, t.on, &f.sel)
 		v, err := t.root.eval(g)
 		if err != nil {
 			return 0, err

@@ -192,6 +192,14 @@ func (m *matcher) match(text string) bool {
 	return m.last.endsAt(text)
 }
 
+// begins is 1 if s begins with the pattern's first part, of at most eight bytes.
+func (m *matcher) begins(s string) uint64 {
+	if len(s) >= 8 {
+		return bit(*(*uint64)(unsafe.Pointer(unsafe.StringData(s)))&m.mask == m.head)
+	}
+	return bit(strings.HasPrefix(s, m.first[0]))
+}
+
 // matchRows sets the bits of the rows of sel whose text matches. bits are clear.
 func (m *matcher) matchRows(bits []uint64, texts *arg[string], sel []int32, buf *[]byte) {
 	switch {
@@ -201,16 +209,18 @@ func (m *matcher) matchRows(bits []uint64, texts *arg[string], sel []int32, buf 
 			*buf = b
 			bits[i>>6] |= bit(m.match(unsafe.String(unsafe.SliceData(b), len(b)))) << (uint(i) & 63)
 		}
-	case m.kind == likePrefix && len(m.first[0]) <= 8:
-		prefix := m.first[0]
-		for _, i := range sel {
-			var hit uint64
-			if s := texts.at(int(i)); len(s) >= 8 {
-				hit = bit(*(*uint64)(unsafe.Pointer(unsafe.StringData(s)))&m.mask == m.head)
-			} else {
-				hit = bit(strings.HasPrefix(s, prefix))
+	case m.kind == likePrefix && len(m.first[0]) <= 8 && texts.mask != 0 && len(sel) == len(texts.vals):
+		for w := range bits {
+			block := texts.vals[w*64 : min(w*64+64, len(texts.vals))]
+			var hits uint64
+			for j, s := range block {
+				hits |= m.begins(s) << (uint(j) & 63)
 			}
-			bits[i>>6] |= hit << (uint(i) & 63)
+			bits[w] = hits
+		}
+	case m.kind == likePrefix && len(m.first[0]) <= 8:
+		for _, i := range sel {
+			bits[i>>6] |= m.begins(texts.at(int(i))) << (uint(i) & 63)
 		}
 	default:
 		for _, i := range sel {

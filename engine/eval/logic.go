@@ -11,7 +11,7 @@ import (
 type logicNode struct {
 	and   bool
 	args  []node
-	care  []bool // operands that must not see a decided row
+	on    []scope // of args
 	open  []uint64
 	nulls []uint64
 	sel   []int32
@@ -24,12 +24,12 @@ func (c *compiler) logic(e *expr.Logic) (factory, error) {
 	if err != nil {
 		return nil, err
 	}
-	care := make([]bool, len(args))
+	on := make([]scope, len(args))
 	for i, a := range e.Args {
-		care[i] = fallible(a) || cost(a) >= costly
+		on[i] = scopeOf(a)
 	}
 	return func(in *instance) node {
-		n := &logicNode{and: e.Op == expr.And, care: care, args: make([]node, len(args))}
+		n := &logicNode{and: e.Op == expr.And, on: on, args: make([]node, len(args))}
 		for i, a := range args {
 			n.args[i] = a(in)
 		}
@@ -48,9 +48,12 @@ func openRows(buf *[]uint64, f frame) []uint64 {
 	return open
 }
 
-// narrow is f with the rows of open alive – count of them – where care says so or few are left.
-func narrow(f frame, open []uint64, count int, care bool, sel *[]int32) frame {
-	if count == f.live() || !care && count*8 >= f.n {
+// narrow is f for n, with no more rows alive than the count ones of open where that pays or must be.
+func narrow(f frame, n node, open []uint64, count int, on scope, sel *[]int32) frame {
+	if count == f.live() || on == everywhere || on == whereFew && count*8 >= f.n {
+		return f
+	}
+	if d, ok := n.(*dictNode); ok && d.known(f) {
 		return f
 	}
 	s := grow(sel, f.n)
@@ -67,7 +70,7 @@ func (n *logicNode) eval(f frame) (*vector.Vector, error) {
 		if count == 0 {
 			break
 		}
-		g := narrow(f, open, count, n.care[i], &n.sel)
+		g := narrow(f, arg, open, count, n.on[i], &n.sel)
 		v, err := arg.eval(g)
 		if err != nil {
 			return nil, err
@@ -178,7 +181,7 @@ type caseNode struct {
 
 type caseWhen struct {
 	cond, then node
-	care       bool
+	on         scope
 	taken      []uint64
 	sel        []int32
 }
@@ -190,7 +193,7 @@ func (c *compiler) switchCase(e *expr.Case) (factory, error) {
 	}
 	type arm struct {
 		cond, then factory
-		care       bool
+		on         scope
 	}
 	arms := make([]arm, len(e.Whens))
 	for i, w := range e.Whens {
@@ -201,7 +204,7 @@ func (c *compiler) switchCase(e *expr.Case) (factory, error) {
 		if arms[i].then, err = c.compile(w.Then); err != nil {
 			return nil, err
 		}
-		arms[i].care = fallible(w.Cond) || cost(w.Cond) >= costly
+		arms[i].on = scopeOf(w.Cond)
 	}
 	var els factory
 	if e.Else != nil {
@@ -213,7 +216,7 @@ func (c *compiler) switchCase(e *expr.Case) (factory, error) {
 	return func(in *instance) node {
 		n := &caseNode{merge: merge(), whens: make([]caseWhen, len(arms))}
 		for i, a := range arms {
-			n.whens[i] = caseWhen{cond: a.cond(in), then: a.then(in), care: a.care}
+			n.whens[i] = caseWhen{cond: a.cond(in), then: a.then(in), on: a.on}
 		}
 		if els != nil {
 			n.els = els(in)
@@ -227,12 +230,17 @@ func (n *caseNode) eval(f frame) (*vector.Vector, error) {
 	live := f.live()
 	n.merge.begin(f.n)
 	left := live
+	base, filled := n.els.(*constNode)
+	if filled = filled && !base.vec.IsConstNull(); filled { // a constant is cheapest laid under everything else
+		v, _ := base.eval(f)
+		n.merge.put(v, frame{n: f.n})
+	}
 	for i := range n.whens {
 		if left == 0 {
 			break
 		}
 		w := &n.whens[i]
-		g := narrow(f, open, left, w.care, &n.sel)
+		g := narrow(f, w.cond, open, left, w.on, &n.sel)
 		v, err := w.cond.eval(g)
 		if err != nil {
 			return nil, err
@@ -262,15 +270,15 @@ func (n *caseNode) eval(f frame) (*vector.Vector, error) {
 		}
 		n.merge.put(v, arm)
 	}
-	if left > 0 && n.els != nil {
-		g := f
-		if left < live {
-			sel := grow(&n.sel, f.n)
-			g = f.only(sel[:kernel.ToSelection(sel, open, f.n)])
-		}
+	if left == live && n.els != nil {
+		return n.els.eval(f)
+	}
+	if left > 0 && n.els != nil && !filled {
+		sel := grow(&n.sel, f.n)
+		g := f.only(sel[:kernel.ToSelection(sel, open, f.n)])
 		v, err := n.els.eval(g)
-		if err != nil || left == live {
-			return v, err
+		if err != nil {
+			return nil, err
 		}
 		n.merge.put(v, g)
 	}
@@ -301,7 +309,7 @@ func (n *coalesceNode) eval(f frame) (*vector.Vector, error) {
 	n.merge.begin(f.n)
 	left := f.live()
 	for i, arg := range n.args {
-		g := narrow(f, open, left, true, &n.sel)
+		g := narrow(f, arg, open, left, whereLeft, &n.sel)
 		v, err := arg.eval(g)
 		if err != nil {
 			return nil, err

@@ -7,7 +7,8 @@ import (
 	"github.com/fletchdb/fletch/engine/vector/kernel"
 )
 
-// A merger puts a column together from parts of others: the arms of a CASE. Rows that no part has are NULL.
+// A merger puts a column together from parts of others: the arms of a CASE. Rows that no part has are NULL. The first part may
+// be of all rows and a base for the others; else no row is put twice.
 type merger interface {
 	begin(n int)
 	put(v *vector.Vector, f frame) // v at f's live rows
@@ -75,6 +76,7 @@ func (m *valueMerger[T]) begin(n int) {
 
 func (m *valueMerger[T]) put(v *vector.Vector, f frame) {
 	if v.IsConstNull() {
+		m.has.clear(f)
 		return
 	}
 	m.a.load(v, f)
@@ -107,15 +109,16 @@ func (m *valueMerger[T]) give(f frame) *vector.Vector {
 type presence struct {
 	bits []uint64
 	rows int  // that were given a value
-	some bool // some part had a validity of its own, so that rows counts too many
+	base bool // all rows were given one to begin with
+	some bool // some part had NULLs of its own, so that rows and base say too much
 }
 
 func (p *presence) begin(n int) {
 	clear(grow(&p.bits, vector.Words(n)))
-	p.rows, p.some = 0, false
+	p.rows, p.base, p.some = 0, false, false
 }
 
-// mark adds f's live rows at which v, which is not a constant NULL, is not NULL.
+// mark notes v, which is not a constant NULL, at f's live rows.
 func (p *presence) mark(v *vector.Vector, f frame) {
 	p.rows += f.live()
 	known := v.Valid != nil && v.Form != vector.Const
@@ -123,22 +126,37 @@ func (p *presence) mark(v *vector.Vector, f frame) {
 	switch {
 	case f.sel == nil && !known:
 		kernel.SetRange(p.bits, 0, f.n)
+		p.base = true
 	case f.sel == nil:
 		copy(p.bits, v.Valid[:vector.Words(f.n)])
 	case known:
 		for _, i := range f.sel {
-			p.bits[i>>6] |= v.Valid[i>>6] & (1 << (uint(i) & 63))
+			p.bits[i>>6] = p.bits[i>>6]&^(1<<(uint(i)&63)) | v.Valid[i>>6]&(1<<(uint(i)&63))
 		}
-	default:
+	case !p.base || p.some:
 		for _, i := range f.sel {
 			p.bits[i>>6] |= 1 << (uint(i) & 63)
 		}
 	}
 }
 
+// clear makes f's live rows NULL.
+func (p *presence) clear(f frame) {
+	if !p.base {
+		return // no row is given a value twice but over a base
+	}
+	p.some = true
+	if f.sel == nil {
+		clear(p.bits[:vector.Words(f.n)])
+	}
+	for _, i := range f.sel {
+		p.bits[i>>6] &^= 1 << (uint(i) & 63)
+	}
+}
+
 // valid is the validity of f's rows, nil where all live ones have a value.
 func (p *presence) valid(f frame) []uint64 {
-	if !p.some && p.rows == f.live() {
+	if !p.some && (p.base || p.rows == f.live()) {
 		return nil
 	}
 	return p.bits[:vector.Words(f.n)]
@@ -158,10 +176,7 @@ func (m *wideMerger) begin(n int) {
 }
 
 func (m *wideMerger) put(v *vector.Vector, f frame) {
-	if v.IsConstNull() {
-		return
-	}
-	if v.Phys == vector.PhysInt64 && !m.isWide {
+	if (v.Phys == vector.PhysInt64 || v.IsConstNull()) && !m.isWide {
 		m.narrow.put(v, f)
 		return
 	}
@@ -194,6 +209,7 @@ func (m *bitMerger) begin(n int) {
 
 func (m *bitMerger) put(v *vector.Vector, f frame) {
 	if v.IsConstNull() {
+		m.has.clear(f)
 		return
 	}
 	m.t.load(v, f)

@@ -5,8 +5,25 @@ import (
 	"github.com/fletchdb/fletch/engine/sqltype"
 )
 
-// costly is the cost from which an operand is better computed on few rows one by one than on all.
-const costly = 12
+// A scope is which rows an operand is computed on, where those before it have decided some.
+type scope uint8
+
+const (
+	everywhere scope = iota // all: cheaper than making a list of those that are left
+	whereFew                // those left, if they are few
+	whereLeft               // never more than those left: it may fail, or is dear
+)
+
+// scopeOf is where e, one of several conditions, is best computed.
+func scopeOf(e expr.Expr) scope {
+	switch c := cost(e); {
+	case fallible(e) || c >= 12:
+		return whereLeft
+	case c <= 2:
+		return everywhere
+	}
+	return whereFew
+}
 
 // neverFail are the functions that give a result for all arguments. Some arithmetic is decided by its types instead.
 var neverFail = map[string]bool{
