@@ -171,14 +171,13 @@ func stringBytes(v *vector.Vector, sel []int32, n int) int {
 		return n * len(vector.Values[string](v)[0])
 	case vector.Dict:
 		d := vector.Values[string](v.Dict)
-		for i := range n {
-			r := i
-			if sel != nil {
-				r = int(sel[i])
-			}
-			total += len(d[v.Code(r)])
+		switch v.CodeWidth() {
+		case 1:
+			return codedBytes(d, v.Codes8(), sel, n)
+		case 2:
+			return codedBytes(d, v.Codes16(), sel, n)
 		}
-		return total
+		return codedBytes(d, v.Codes32(), sel, n)
 	}
 	s := vector.Values[string](v)
 	if sel == nil {
@@ -189,6 +188,20 @@ func stringBytes(v *vector.Vector, sel []int32, n int) int {
 	}
 	for _, r := range sel {
 		total += len(s[r])
+	}
+	return total
+}
+
+func codedBytes[C uint8 | uint16 | uint32](d []string, codes []C, sel []int32, n int) int {
+	total := 0
+	if sel == nil {
+		for _, c := range codes[:n] {
+			total += len(d[c])
+		}
+		return total
+	}
+	for _, r := range sel {
+		total += len(d[codes[r]])
 	}
 	return total
 }
@@ -244,21 +257,7 @@ func appendWords[T word](dst []T, v *vector.Vector, sel []int32, n int) []T {
 			out[i] = x
 		}
 	case vector.Dict:
-		d := words[T](v.Dict)
-		if sel != nil {
-			for i, r := range sel {
-				out[i] = d[v.Code(int(r))]
-			}
-			break
-		}
-		switch v.CodeWidth() {
-		case 1:
-			kernel.GatherCodes8(out, d, v.Codes8()[:n])
-		case 2:
-			kernel.GatherCodes16(out, d, v.Codes16()[:n])
-		default:
-			kernel.GatherCodes32(out, d, v.Codes32()[:n])
-		}
+		gatherCoded(out, words[T](v.Dict), v, sel)
 	default:
 		if sel == nil {
 			copy(out, words[T](v))

@@ -57,7 +57,8 @@ func integerLike(t sqltype.Type) bool {
 // numbers holds the values of a key column as 64-bit integers, one per selected row, without gaps.
 type numbers struct {
 	buf  []int64
-	temp lane
+	dict []int64 // the elements of the dictionary of this id
+	id   uint64
 }
 
 // of is the values of v's rows sel, or of its first n: integers as they are (unsigned ones as the same bits), truth values as
@@ -77,41 +78,63 @@ func (k *numbers) of(v *vector.Vector, sel []int32, n int) []int64 {
 		for i := range dst {
 			dst[i] = one[0]
 		}
-		return dst
 	case vector.Dict:
-		// The dictionary is turned once per batch, unless it is longer than the batch.
-		if v.Dict.Len <= n {
-			d := room[int64](&k.temp, v.Dict.Len)
-			integers(d, v.Dict, nil)
-			if sel == nil {
-				switch v.CodeWidth() {
-				case 1:
-					kernel.GatherCodes8(dst, d, v.Codes8()[:n])
-				case 2:
-					kernel.GatherCodes16(dst, d, v.Codes16()[:n])
-				default:
-					kernel.GatherCodes32(dst, d, v.Codes32()[:n])
-				}
-				return dst
-			}
-			for i, r := range sel {
-				dst[i] = d[v.Code(int(r))]
-			}
-			return dst
-		}
-		codes := room[int32](&k.temp, n)
-		for i := range codes {
-			r := i
-			if sel != nil {
-				r = int(sel[i])
-			}
-			codes[i] = int32(v.Code(r))
-		}
-		integers(dst, v.Dict, codes)
-		return dst
+		k.coded(dst, v, sel)
+	default:
+		integers(dst, v, sel)
 	}
-	integers(dst, v, sel)
 	return dst
+}
+
+// coded stores the values of a dictionary's codes. The dictionary itself is turned once.
+func (k *numbers) coded(dst []int64, v *vector.Vector, sel []int32) {
+	var d []int64
+	switch {
+	case v.Dict.Phys == vector.PhysInt64:
+		d = vector.Values[int64](v.Dict)
+	case k.id == v.DictID:
+		d = k.dict
+	default:
+		if cap(k.dict) < v.Dict.Len {
+			k.dict = make([]int64, v.Dict.Len)
+		}
+		d = k.dict[:v.Dict.Len]
+		integers(d, v.Dict, nil)
+		k.dict, k.id = d, v.DictID
+	}
+	gatherCoded(dst, d, v, sel)
+}
+
+// gatherCoded stores d's elements of the codes of v's rows sel, or of its first rows.
+func gatherCoded[T any](dst, d []T, v *vector.Vector, sel []int32) {
+	n := len(dst)
+	switch v.CodeWidth() {
+	case 1:
+		if codes := v.Codes8(); sel == nil {
+			kernel.GatherCodes8(dst, d, codes[:n])
+		} else {
+			gatherSome(dst, d, codes, sel)
+		}
+	case 2:
+		if codes := v.Codes16(); sel == nil {
+			kernel.GatherCodes16(dst, d, codes[:n])
+		} else {
+			gatherSome(dst, d, codes, sel)
+		}
+	default:
+		if codes := v.Codes32(); sel == nil {
+			kernel.GatherCodes32(dst, d, codes[:n])
+		} else {
+			gatherSome(dst, d, codes, sel)
+		}
+	}
+}
+
+func gatherSome[T any, C uint8 | uint16 | uint32](dst, d []T, codes []C, sel []int32) {
+	sel = sel[:len(dst)]
+	for i, r := range sel {
+		dst[i] = d[codes[r]]
+	}
 }
 
 // integers stores the elements sel of v, which is Flat or Const, or its first ones.
@@ -743,6 +766,7 @@ type byteGroups struct {
 	acct *account
 	held int64
 	rows rowEncoder
+	runs runs
 }
 
 func newByteGroups(types []sqltype.Type, acct *account) *byteGroups {
@@ -789,6 +813,10 @@ func (t *byteGroups) assign(keys []*vector.Vector, sel []int32, n int, groups []
 		if err := t.grow(firstSlots, 0); err != nil {
 			return err
 		}
+	}
+	all := sel
+	if sel, n = t.runs.first(keys, sel, n); n > 0 {
+		defer t.runs.repeat(all, groups)
 	}
 	t.rows.encode(keys, sel, n)
 	h := t.rows.hash()

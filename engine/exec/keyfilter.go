@@ -174,10 +174,8 @@ func (f *keyFilter) Narrow(v *vector.Vector, alive []uint64) {
 		}
 		return
 	case vector.Dict:
-		if v.Dict.Len <= 4*n+64 {
-			f.narrowCodes(s, v, alive)
-			return
-		}
+		f.narrowCodes(s, v, alive)
+		return
 	}
 	kernel.And(alive, alive, f.test(s, v))
 }
