@@ -10,6 +10,7 @@ import (
 // A grouping is what a SELECT with aggregates computes per group.
 type grouping struct {
 	items   []logical.Item   // GROUP BY
+	sets    [][]int          // grouping sets: positions of items; one, or none with GROUP BY ALL, is all of them
 	aggs    []logical.Agg    // met so far
 	applies []*logical.Apply // subqueries within aggregates and GROUP BY, evaluated before grouping
 	calls   []groupingCall   // of GROUPING

@@ -15,6 +15,9 @@ type groupingCall struct {
 	args []int // positions among the group's items
 }
 
+// maxSets bounds grouping sets, as PostgreSQL does.
+const maxSets = 4096
+
 // groupBy binds GROUP BY: an expression over FROM, the name or position of an item of the SELECT list.
 func (s *selection) groupBy() error {
 	g := s.sel.GroupBy
@@ -24,17 +27,85 @@ func (s *selection) groupBy() error {
 	if g.All {
 		return s.groupByAll()
 	}
-	for _, set := range g.Sets {
-		if set.Kind != ast.GroupingSet {
-			return unsupported(set.Pos, "%s", set.Kind)
+	sets := [][]int{{}}
+	for _, item := range g.Sets {
+		next, err := s.alternatives(item)
+		if err != nil {
+			return err
 		}
-		for _, e := range set.Exprs {
-			if _, err := s.groupItem(e); err != nil {
-				return err
+		if len(sets)*len(next) > maxSets {
+			return sqlerr.Newf(sqlerr.StatementTooLarge, item.Pos, "too many grouping sets present (maximum %d)", maxSets).WithHint("list fewer")
+		}
+		var product [][]int
+		for _, a := range sets {
+			for _, b := range next {
+				product = append(product, slices.Concat(a, b))
 			}
 		}
+		sets = product
 	}
+	for i, set := range sets {
+		slices.Sort(set)
+		sets[i] = slices.Compact(set)
+	}
+	if g.Distinct {
+		slices.SortFunc(sets, slices.Compare[[]int])
+		sets = slices.CompactFunc(sets, slices.Equal[[]int])
+	}
+	s.group.sets = sets
 	return nil
+}
+
+// alternatives are the grouping sets that an item of GROUP BY stands for.
+func (s *selection) alternatives(g *ast.Grouping) ([][]int, error) {
+	if g.Kind == ast.GroupingSet {
+		set := []int{}
+		for _, e := range g.Exprs {
+			at, err := s.groupItem(e)
+			if err != nil {
+				return nil, err
+			}
+			set = append(set, at)
+		}
+		return [][]int{set}, nil
+	}
+	var parts [][][]int
+	for _, sub := range g.Sets {
+		p, err := s.alternatives(sub)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	var out [][]int
+	switch g.Kind {
+	case ast.GroupingSets:
+		for _, p := range parts {
+			out = append(out, p...)
+		}
+	case ast.Rollup:
+		for n := len(parts); n >= 0; n-- {
+			set := []int{}
+			for _, p := range parts[:n] {
+				set = append(set, p[0]...)
+			}
+			out = append(out, set)
+		}
+	case ast.Cube:
+		if len(parts) > 12 {
+			return nil, sqlerr.New(sqlerr.StatementTooLarge, g.Pos, "CUBE is limited to 12 elements").WithHint("list fewer")
+		}
+		for mask := 1<<len(parts) - 1; mask >= 0; mask-- {
+			set := []int{}
+			for i, p := range parts {
+				if mask>>(len(parts)-1-i)&1 == 1 {
+					set = append(set, p[0]...)
+				}
+			}
+			out = append(out, set)
+		}
+	}
+	return out, nil
 }
 
 // groupItem adds an item of GROUP BY, once, and gives its position.
@@ -140,7 +211,48 @@ func hasAggregate(e ast.Expr) bool {
 }
 
 func (x *exprBinder) groupingCall(e *ast.FuncCall) (expr.Expr, error) {
-	return nil, unsupported(e.Pos, "GROUPING")
+	if x.group == nil || len(x.group.items) == 0 || len(e.Args) == 0 || len(e.Args) > 31 {
+		return nil, sqlerr.New(sqlerr.Grouping, e.Pos, "arguments to GROUPING must be grouping expressions of the associated query level").
+			WithHint("name keys of GROUP BY, at most 31")
+	}
+	in := &exprBinder{b: x.b, scope: x.scope, clause: "GROUPING"}
+	var args []int
+	for _, a := range e.Args {
+		v, err := in.value(a.Value)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(x.group.items, func(it logical.Item) bool { return expr.Equal(it.Expr, v) })
+		if at < 0 {
+			return nil, sqlerr.New(sqlerr.Grouping, a.Pos, "arguments to GROUPING must be grouping expressions of the associated query level").
+				WithHint("name keys of GROUP BY")
+		}
+		args = append(args, at)
+	}
+	if len(x.group.sets) == 1 {
+		return expr.NewLiteral(expr.IntValue(integer, 0), e.Pos), nil
+	}
+	for _, c := range x.group.calls {
+		if slices.Equal(c.args, args) {
+			return c.col, nil
+		}
+	}
+	x.b.last++
+	col := &expr.Column{At: expr.At{P: e.Pos}, ID: x.b.last, Name: "grouping", Typ: integer}
+	x.group.calls = append(x.group.calls, groupingCall{col, args})
+	return col, nil
+}
+
+// value is what the call gives in a grouping set: a bit per argument, the last one lowest, set where it is not grouped by.
+func (c groupingCall) value(set []int) int64 {
+	var v int64
+	for _, a := range c.args {
+		v <<= 1
+		if !slices.Contains(set, a) {
+			v |= 1
+		}
+	}
+	return v
 }
 
 // aggregate makes the groups, if there are any, and turns what was bound over FROM into expressions over them.
@@ -150,7 +262,15 @@ func (s *selection) aggregate() error {
 		return nil
 	}
 	input := attach(s.node, g.applies)
-	up := &lifter{b: s.b, group: g, input: logical.Output(input)}
+	up := &lifter{b: s.b, items: g.items, input: logical.Output(input)}
+	if len(g.sets) > 1 {
+		// A key is NULL in sets that do not have it: it is a column of its own.
+		up.items, up.fresh = slices.Clone(g.items), true
+		for i, it := range up.items {
+			up.items[i].Col = s.b.fresh(it.Col.Name, it.Col)
+			up.items[i].Col.Nullable = true
+		}
+	}
 	for i := range s.items {
 		s.items[i].expr = up.lift(s.items[i].expr)
 	}
@@ -171,24 +291,84 @@ func (s *selection) aggregate() error {
 	if up.err != nil {
 		return up.err
 	}
-	s.node = &logical.Aggregate{Input: input, Groups: g.items, Aggs: g.aggs}
+	if len(g.sets) > 1 {
+		s.node = s.b.groupingSets(g, up.items, input)
+	} else {
+		s.node = &logical.Aggregate{Input: input, Groups: g.items, Aggs: g.aggs}
+	}
 	if s.having != nil {
 		s.node = &logical.Filter{Input: attach(s.node, s.ofHaving), Cond: s.having}
 	}
 	return nil
 }
 
+// groupingSets is the union of one aggregation per set, each over its own copy of the input: keys, aggregates, calls of GROUPING.
+func (b *binder) groupingSets(g *grouping, keys []logical.Item, input logical.Node) logical.Node {
+	u := &logical.Union{}
+	for _, it := range keys {
+		u.Cols = append(u.Cols, it.Col)
+	}
+	for _, a := range g.aggs {
+		u.Cols = append(u.Cols, a.Col)
+	}
+	for _, c := range g.calls {
+		u.Cols = append(u.Cols, c.col)
+	}
+	like := func(c *expr.Column) *expr.Column {
+		d := b.fresh(c.Name, c)
+		d.Nullable = c.Nullable
+		return d
+	}
+	for _, set := range g.sets {
+		in, copies := logical.Clone(input, like)
+		with := map[expr.ColumnID]expr.Expr{}
+		for id, c := range copies {
+			with[id] = c
+		}
+		moved := func(e expr.Expr) expr.Expr { return logical.Replace(e, with) }
+		agg := &logical.Aggregate{Input: in}
+		p := &logical.Project{Input: agg}
+		for i, it := range g.items {
+			if !slices.Contains(set, i) {
+				null := expr.Null(it.Col.Typ, it.Expr.Pos())
+				p.Items = append(p.Items, logical.Item{Col: b.fresh(it.Col.Name, null), Expr: null})
+				continue
+			}
+			e := moved(it.Expr)
+			c, isColumn := e.(*expr.Column)
+			if !isColumn {
+				c = b.fresh(it.Col.Name, e)
+			}
+			agg.Groups = append(agg.Groups, logical.Item{Col: c, Expr: e})
+			p.Items = append(p.Items, logical.Pass(c))
+		}
+		for _, a := range g.aggs {
+			m, _ := logical.MapAggregate(a.Aggregate, moved)
+			c := like(a.Col)
+			agg.Aggs = append(agg.Aggs, logical.Agg{Col: c, Aggregate: m})
+			p.Items = append(p.Items, logical.Pass(c))
+		}
+		for _, c := range g.calls {
+			v := expr.NewLiteral(expr.IntValue(integer, c.value(set)), c.col.P)
+			p.Items = append(p.Items, logical.Item{Col: b.fresh("grouping", v), Expr: v})
+		}
+		u.Inputs = append(u.Inputs, p)
+	}
+	return u
+}
+
 // A lifter turns expressions over a group's input into ones over its output. The first error sticks.
 type lifter struct {
 	b     *binder
-	group *grouping
+	items []logical.Item
+	fresh bool // keys are columns of their own
 	input logical.ColSet
 	own   logical.ColSet // columns of a subquery, which stay
 	err   error
 }
 
 func (l *lifter) lift(e expr.Expr) expr.Expr {
-	for _, it := range l.group.items {
+	for _, it := range l.items {
 		if expr.Equal(it.Expr, e) {
 			c := *it.Col
 			c.P = e.Pos()
@@ -225,7 +405,11 @@ func (l *lifter) check(a *logical.Apply) {
 		if !l.input[id] || l.err != nil {
 			continue
 		}
-		if !slices.ContainsFunc(l.group.items, func(it logical.Item) bool { return it.IsPass() && it.Col.ID == id }) {
+		if l.fresh {
+			l.err = unsupported(a.Pos, "a subquery that reads the outer query's groups, with grouping sets").WithHint("group in a subquery in FROM")
+			return
+		}
+		if !slices.ContainsFunc(l.items, func(it logical.Item) bool { return it.IsPass() && it.Col.ID == id }) {
 			l.err = sqlerr.Newf(sqlerr.Grouping, a.Pos, "subquery uses ungrouped column %q from outer query", l.b.names[id]).
 				WithHint("add the column to GROUP BY")
 		}

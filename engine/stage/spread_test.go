@@ -168,6 +168,10 @@ var queries = []string{
 	"SELECT id FROM a WHERE (a.k = 3 AND a.s = 'a') OR (a.k = 3 AND a.s = 'b') OR a.id = 4",
 	"SELECT a.id, b.s FROM a, b WHERE (a.k = b.k AND a.s = 'a' AND b.w = 1) OR (a.k = b.k AND a.s = 'b' AND b.w = 2)",
 	"SELECT g, 'x', count(*) FROM a GROUP BY g, g + 1, 2",
+	"SELECT g, k, sum(v), grouping(g), grouping(k, g) FROM a GROUP BY ROLLUP (g, k)",
+	"SELECT g, s, count(*) FROM a WHERE id IN (SELECT x FROM d) GROUP BY GROUPING SETS ((g), (s), ()) HAVING count(*) > 0 ORDER BY g, s, 3",
+	"SELECT g, s, k, count(*) FROM a GROUP BY CUBE (g, s), k",
+	"SELECT count(*) FROM a GROUP BY GROUPING SETS ((), ())",
 }
 
 // TestSpread holds every way of running a query to the plain one: optimized, and spread over tasks with exchanges of every kind.
