@@ -110,28 +110,69 @@ func newDecimals(c *Column, n int) values {
 			return newVariable(t, n, func(b []byte) (int64, bool) { return narrowDecimal(b, most) })
 		}
 		return newVariable(t, n, func(b []byte) (int128.Int128, bool) { return wideDecimal(b, int(t.Precision)) })
-	case t.Precision <= 18:
-		width := int(e.length)
-		return newFixed(t, n, width, func(dst []int64, src []byte) bool {
-			ok := true
-			for i := range dst {
-				v, fits := narrowDecimal(src[i*width:(i+1)*width], most)
-				dst[i] = v
-				ok = ok && fits
-			}
-			return ok
-		})
 	}
 	width := int(e.length)
-	return newFixed(t, n, width, func(dst []int128.Int128, src []byte) bool {
-		ok := true
+	switch {
+	case t.Precision > 18 && width <= 16:
+		return newFixed(t, n, width, func(dst []int128.Int128, src []byte) bool { return fixed128(dst, src, width, int(t.Precision)) })
+	case t.Precision > 18:
+		return newFixed(t, n, width, each(width, func(b []byte) (int128.Int128, bool) { return wideDecimal(b, int(t.Precision)) }))
+	case width <= 8:
+		return newFixed(t, n, width, func(dst []int64, src []byte) bool { fixed64(dst, src, width); return digits64(dst, most) })
+	}
+	return newFixed(t, n, width, each(width, func(b []byte) (int64, bool) { return narrowDecimal(b, most) }))
+}
+
+// each is a conversion of values of width bytes one by one.
+func each[T vector.Element](width int, parse func([]byte) (T, bool)) func([]T, []byte) bool {
+	return func(dst []T, src []byte) bool {
+		all := true
 		for i := range dst {
-			v, fits := wideDecimal(src[i*width:(i+1)*width], int(t.Precision))
+			v, ok := parse(src[i*width : (i+1)*width])
 			dst[i] = v
-			ok = ok && fits
+			all = all && ok
 		}
-		return ok
-	})
+		return all
+	}
+}
+
+// fixed64 reads big-endian numbers of width bytes, at most 8: of each the 8 bytes that begin with it, as long as there are.
+func fixed64(dst []int64, src []byte, width int) {
+	shift := uint(64 - 8*width)
+	for i := range dst {
+		at := i * width
+		if at+8 > len(src) {
+			var tail [8]byte
+			copy(tail[:], src[at:])
+			dst[i] = int64(binary.BigEndian.Uint64(tail[:])) >> shift
+			continue
+		}
+		dst[i] = int64(binary.BigEndian.Uint64(src[at:])) >> shift
+	}
+}
+
+// fixed128 reads big-endian numbers of width bytes, at most 16.
+func fixed128(dst []int128.Int128, src []byte, width, precision int) bool {
+	shift := uint(8 * (16 - width))
+	all := true
+	for i := range dst {
+		at := i * width
+		b := src[at:]
+		if len(b) < 16 {
+			var tail [16]byte
+			copy(tail[:], b)
+			b = tail[:]
+		}
+		hi, lo := int64(binary.BigEndian.Uint64(b)), binary.BigEndian.Uint64(b[8:])
+		if shift >= 64 {
+			lo, hi = uint64(hi>>(shift-64)), hi>>63
+		} else if shift > 0 {
+			lo, hi = lo>>shift|uint64(hi)<<(64-shift), hi>>shift
+		}
+		dst[i] = int128.Int128{Hi: hi, Lo: lo}
+		all = all && dst[i].FitsDigits(precision)
+	}
+	return all
 }
 
 // digits64 tells whether all of v are within ±most, both left out: later arithmetic relies on the digits of a type.
