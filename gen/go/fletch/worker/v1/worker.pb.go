@@ -932,7 +932,10 @@ type TaskFinished struct {
 	// The task's last progress.
 	Progress *TaskProgress `protobuf:"bytes,1,opt,name=progress,proto3" json:"progress,omitempty"`
 	// What it did. Without operators unless operator_metrics was set.
-	Metrics       *TaskMetrics `protobuf:"bytes,2,opt,name=metrics,proto3" json:"metrics,omitempty"`
+	Metrics *TaskMetrics `protobuf:"bytes,2,opt,name=metrics,proto3" json:"metrics,omitempty"`
+	// Producers that it never asked for rows, as a join with nothing on one side need not ask for the other. A task that none of
+	// its consumers asked never ran, and will tell nothing.
+	Unasked       []*TaskRef `protobuf:"bytes,3,rep,name=unasked,proto3" json:"unasked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -977,6 +980,13 @@ func (x *TaskFinished) GetProgress() *TaskProgress {
 func (x *TaskFinished) GetMetrics() *TaskMetrics {
 	if x != nil {
 		return x.Metrics
+	}
+	return nil
+}
+
+func (x *TaskFinished) GetUnasked() []*TaskRef {
+	if x != nil {
+		return x.Unasked
 	}
 	return nil
 }
@@ -1097,10 +1107,11 @@ const file_fletch_worker_v1_worker_proto_rawDesc = "" +
 	"\vmemory_used\x18\x02 \x01(\x04R\n" +
 	"memoryUsed\x12\x1f\n" +
 	"\vmemory_peak\x18\x03 \x01(\x04R\n" +
-	"memoryPeak\"\x83\x01\n" +
+	"memoryPeak\"\xb8\x01\n" +
 	"\fTaskFinished\x12:\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1e.fletch.worker.v1.TaskProgressR\bprogress\x127\n" +
-	"\ametrics\x18\x02 \x01(\v2\x1d.fletch.worker.v1.TaskMetricsR\ametrics\"p\n" +
+	"\ametrics\x18\x02 \x01(\v2\x1d.fletch.worker.v1.TaskMetricsR\ametrics\x123\n" +
+	"\aunasked\x18\x03 \x03(\v2\x19.fletch.worker.v1.TaskRefR\aunasked\"p\n" +
 	"\n" +
 	"TaskFailed\x12-\n" +
 	"\x04task\x18\x01 \x01(\v2\x19.fletch.worker.v1.TaskRefR\x04task\x123\n" +
@@ -1172,21 +1183,22 @@ var file_fletch_worker_v1_worker_proto_depIdxs = []int32{
 	18, // 15: fletch.worker.v1.AttemptProgress.tasks:type_name -> fletch.worker.v1.TaskProgress
 	18, // 16: fletch.worker.v1.TaskFinished.progress:type_name -> fletch.worker.v1.TaskProgress
 	19, // 17: fletch.worker.v1.TaskFinished.metrics:type_name -> fletch.worker.v1.TaskMetrics
-	20, // 18: fletch.worker.v1.TaskFailed.task:type_name -> fletch.worker.v1.TaskRef
-	21, // 19: fletch.worker.v1.TaskFailed.error:type_name -> fletch.worker.v1.ErrorDetail
-	22, // 20: fletch.worker.v1.WorkerService.WorkerInfo:input_type -> fletch.identity.v1.WorkerInfoRequest
-	1,  // 21: fletch.worker.v1.WorkerService.SetPlan:input_type -> fletch.worker.v1.SetPlanRequest
-	6,  // 22: fletch.worker.v1.WorkerService.ExecuteTask:input_type -> fletch.worker.v1.ExecuteTaskRequest
-	9,  // 23: fletch.worker.v1.WorkerService.Watch:input_type -> fletch.worker.v1.WatchRequest
-	23, // 24: fletch.worker.v1.WorkerService.WorkerInfo:output_type -> fletch.identity.v1.WorkerInfoResponse
-	2,  // 25: fletch.worker.v1.WorkerService.SetPlan:output_type -> fletch.worker.v1.SetPlanResponse
-	24, // 26: fletch.worker.v1.WorkerService.ExecuteTask:output_type -> arrow.flight.protocol.FlightData
-	10, // 27: fletch.worker.v1.WorkerService.Watch:output_type -> fletch.worker.v1.WatchResponse
-	24, // [24:28] is the sub-list for method output_type
-	20, // [20:24] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	20, // 18: fletch.worker.v1.TaskFinished.unasked:type_name -> fletch.worker.v1.TaskRef
+	20, // 19: fletch.worker.v1.TaskFailed.task:type_name -> fletch.worker.v1.TaskRef
+	21, // 20: fletch.worker.v1.TaskFailed.error:type_name -> fletch.worker.v1.ErrorDetail
+	22, // 21: fletch.worker.v1.WorkerService.WorkerInfo:input_type -> fletch.identity.v1.WorkerInfoRequest
+	1,  // 22: fletch.worker.v1.WorkerService.SetPlan:input_type -> fletch.worker.v1.SetPlanRequest
+	6,  // 23: fletch.worker.v1.WorkerService.ExecuteTask:input_type -> fletch.worker.v1.ExecuteTaskRequest
+	9,  // 24: fletch.worker.v1.WorkerService.Watch:input_type -> fletch.worker.v1.WatchRequest
+	23, // 25: fletch.worker.v1.WorkerService.WorkerInfo:output_type -> fletch.identity.v1.WorkerInfoResponse
+	2,  // 26: fletch.worker.v1.WorkerService.SetPlan:output_type -> fletch.worker.v1.SetPlanResponse
+	24, // 27: fletch.worker.v1.WorkerService.ExecuteTask:output_type -> arrow.flight.protocol.FlightData
+	10, // 28: fletch.worker.v1.WorkerService.Watch:output_type -> fletch.worker.v1.WatchResponse
+	25, // [25:29] is the sub-list for method output_type
+	21, // [21:25] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_fletch_worker_v1_worker_proto_init() }
