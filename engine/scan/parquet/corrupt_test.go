@@ -83,7 +83,7 @@ func digestSafely(t *testing.T, what string, data []byte) error {
 	return err
 }
 
-func smallFiles(t *testing.T) map[string][]byte {
+func smallFiles(t testing.TB) map[string][]byte {
 	mixed := nullPatterns[3].null
 	rec := only(sample(60, mixed), "bool", "i32", "i64_300", "text", "text_few", "d25", "tsns")
 	small := []pq.WriterProperty{pq.WithDataPageSize(100), pq.WithMaxRowGroupLength(40), pq.WithBatchSize(8)}
@@ -200,8 +200,7 @@ func TestUnsupportedColumns(t *testing.T) {
 }
 
 func FuzzFile(f *testing.F) {
-	t := &testing.T{}
-	for _, data := range smallFiles(t) {
+	for _, data := range smallFiles(f) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) { digestSafely(t, "file", data) })

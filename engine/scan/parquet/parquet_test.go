@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -322,5 +321,3 @@ func TestSharedData(t *testing.T) {
 		}
 	}
 }
-
-var _ io.ReaderAt = memFile{}
