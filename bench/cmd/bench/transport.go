@@ -181,6 +181,7 @@ func transport(ctx context.Context, args []string) error {
 	mib := fs.Int("mib", 128, "MiB that a leg moves in a round")
 	asJSON := fs.Bool("json", false, "print JSON")
 	fletch := fs.String("fletch-wire", "", "Fletch's leg, services/internal/wirebench")
+	against := fs.String("against", "", "another build of Fletch's leg, to run where Fletch's second run would be")
 	peer := fs.String("peer-wire", "", "the other legs, wirepeer")
 	profile := fs.String("profile", "", "folder for CPU profiles of every process")
 	if err := fs.Parse(args); err != nil {
@@ -200,7 +201,7 @@ func transport(ctx context.Context, args []string) error {
 			l.close()
 		}
 	}()
-	for _, l := range [][]string{{"tcp", *peer, "tcp"}, {"fletch", *fletch}, {"flight", *peer, "flight"}} {
+	for _, l := range [][]string{{"tcp", *peer, "tcp"}, {"fletch", *fletch}, {"flight", *peer, "flight"}, {"again", cmp.Or(*against, *fletch)}} {
 		started, err := startLeg(l[0], l[1], l[2:]...)
 		if err != nil {
 			return err
@@ -239,7 +240,7 @@ func transport(ctx context.Context, args []string) error {
 			for i := range got {
 				got[i].Batch = size + " " + cols
 			}
-			lines, noise = append(lines, got...), append(noise, aa...)
+			lines, noise = append(lines, got...), append(noise, aa)
 		}
 	}
 	slices.Sort(noise)
@@ -264,40 +265,31 @@ func transport(ctx context.Context, args []string) error {
 	return nil
 }
 
-// compareLegs runs the legs in turn, Fletch twice, and gives a line per leg and the ratios of Fletch's two runs' medians.
-func compareLegs(ctx context.Context, legs []*leg, file string, batches, body, rounds int) ([]wireLine, []float64, error) {
+// compareLegs runs the legs in turn, Fletch twice, and gives a line per leg and the ratio of Fletch's medians.
+func compareLegs(ctx context.Context, legs []*leg, file string, batches, body, rounds int) (lines []wireLine, noise float64, err error) {
 	for _, l := range legs {
 		if _, err := l.both(wireOrder{Op: "load", File: file}); err != nil {
-			return nil, nil, err
+			return nil, 0, err
 		}
 	}
 	runs := map[string][]move{}
-	var again []move
 	for round := range rounds + 1 { // the first warms up
 		for _, l := range legs {
 			if ctx.Err() != nil {
-				return nil, nil, ctx.Err()
+				return nil, 0, ctx.Err()
 			}
 			m, err := l.run(batches)
 			if err != nil {
-				return nil, nil, err
+				return nil, 0, err
 			}
 			if round > 0 {
 				runs[l.name] = append(runs[l.name], m)
 			}
 		}
-		m, err := legs[1].run(batches)
-		if err != nil {
-			return nil, nil, err
-		}
-		if round > 0 {
-			again = append(again, m)
-		}
 	}
 	cpu := func(m move) float64 { return m.cpu.Seconds() }
 	gb := float64(batches) * float64(body) / 1e9
-	var out []wireLine
-	for _, l := range legs {
+	for _, l := range legs[:3] {
 		ms := runs[l.name]
 		to := func(other string) float64 {
 			var ratios []float64
@@ -306,14 +298,14 @@ func compareLegs(ctx context.Context, legs []*leg, file string, batches, body, r
 			}
 			return median(ratios, func(r float64) float64 { return r })
 		}
-		out = append(out, wireLine{
+		lines = append(lines, wireLine{
 			Leg: l.name, CPU: median(ms, cpu) / gb,
 			MBs:     gb * 1000 / median(ms, func(m move) float64 { return m.wall.Seconds() }),
 			Garbage: median(ms, func(m move) float64 { return float64(m.garbage) }) / 1024 / float64(batches),
 			ToTCP:   to("tcp"), ToPeer: to("flight"),
 		})
 	}
-	return out, []float64{median(runs[legs[1].name], cpu) / median(again, cpu)}, nil
+	return lines, median(runs["fletch"], cpu) / median(runs["again"], cpu), nil
 }
 
 func median[T any](s []T, of func(T) float64) float64 {

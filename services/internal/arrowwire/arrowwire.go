@@ -13,7 +13,6 @@ import (
 	"io"
 	"sync"
 
-	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connectproto"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -156,25 +155,36 @@ func (c Codec) MarshalWrite(ctx context.Context, dst io.Writer, msg any) error {
 	if !ok {
 		return c.BinaryCodec.MarshalWrite(ctx, dst, msg)
 	}
-	head := make([]byte, 0, len(m.Header)+len(m.App)+32)
+	head := m.appendHead(make([]byte, 0, m.headSize()))
+	if g, ok := dst.(interface{ Grow(int) }); ok {
+		g.Grow(len(head) + m.Size())
+	}
+	if _, err := dst.Write(head); err != nil {
+		return err
+	}
+	return m.writeBody(dst)
+}
+
+// headSize is at least the bytes that appendHead appends.
+func (m *Message) headSize() int { return len(m.Header) + len(m.App) + 4*binary.MaxVarintLen32 + 8 }
+
+// appendHead appends all of the encoded message that stands before its body.
+func (m *Message) appendHead(head []byte) []byte {
 	if len(m.Header) > 0 {
 		head = protowire.AppendBytes(protowire.AppendTag(head, fieldHeader, protowire.BytesType), m.Header)
 	}
 	if len(m.App) > 0 {
 		head = protowire.AppendBytes(protowire.AppendTag(head, fieldApp, protowire.BytesType), m.App)
 	}
-	size := m.Size()
-	if size > 0 {
+	if size := m.Size(); size > 0 {
 		head = protowire.AppendVarint(protowire.AppendTag(head, fieldBody, protowire.BytesType), uint64(size))
 	}
-	if g, ok := dst.(interface{ Grow(int) }); ok {
-		g.Grow(len(head) + size)
-	}
-	if _, err := dst.Write(head); err != nil {
-		return err
-	}
+	return head
+}
+
+func (m *Message) writeBody(dst io.Writer) error {
 	switch {
-	case size == 0:
+	case m.Size() == 0:
 		return nil
 	case m.body != nil:
 		_, err := dst.Write(m.body.Bytes())
@@ -184,8 +194,8 @@ func (c Codec) MarshalWrite(ctx context.Context, dst io.Writer, msg any) error {
 	if err := m.payload.SerializeBody(&n); err != nil {
 		return err
 	}
-	if n.n != size {
-		return fmt.Errorf("record batch body has %d bytes, its header says %d", n.n, size)
+	if n.n != m.size {
+		return fmt.Errorf("record batch body has %d bytes, its header says %d", n.n, m.size)
 	}
 	return nil
 }
@@ -429,62 +439,4 @@ func checkEnd(app []byte, rows, batches int64) error {
 		return fmt.Errorf("the stream ends after %d rows in %d batches, but %d in %d came", end.GetRows(), end.GetBatches(), rows, batches)
 	}
 	return nil
-}
-
-type streamKey struct{}
-
-// RawStream is a server interceptor that makes the stream of a call available to NewWriter.
-func RawStream(next connect.ServerFunc) connect.ServerFunc {
-	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
-		return next(context.WithValue(ctx, streamKey{}, stream), spec, stream)
-	}
-}
-
-// A Writer sends one stream on a call. It is for one goroutine.
-type Writer struct {
-	stream        connect.ServerStream
-	encoder       *Encoder
-	rows, batches int64
-}
-
-// NewWriter begins a stream on the call that ctx belongs to, which RawStream has seen, by sending the schema. The schema has no
-// dictionary columns.
-func NewWriter(ctx context.Context, schema *arrow.Schema) (*Writer, error) {
-	stream, ok := ctx.Value(streamKey{}).(connect.ServerStream)
-	if !ok {
-		return nil, errors.New("a stream outside a call")
-	}
-	w := &Writer{stream: stream, encoder: NewEncoder(schema)}
-	m, err := w.encoder.Schema()
-	if err != nil {
-		return nil, err
-	}
-	defer m.Release()
-	return w, stream.Send(m)
-}
-
-// Write sends rec, in as many messages as MaxBody asks for, and returns when the connection has taken them: at the reader's pace.
-func (w *Writer) Write(rec arrow.RecordBatch) error {
-	messages, err := w.encoder.Batch(rec)
-	if err != nil {
-		return err
-	}
-	defer release(messages)
-	for _, m := range messages {
-		w.rows += m.Rows
-		w.batches++
-		if err := w.stream.Send(m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// End sends the end message: the stream is complete.
-func (w *Writer) End() error {
-	m, err := End(w.rows, w.batches)
-	if err != nil {
-		return err
-	}
-	return w.stream.Send(m)
 }
