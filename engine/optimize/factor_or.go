@@ -79,6 +79,9 @@ func contains(list []expr.Expr, e expr.Expr) bool {
 	return slices.ContainsFunc(list, func(x expr.Expr) bool { return expr.Equal(x, e) })
 }
 
+// mostArms bounds the OR of which implied conditions are made: a scan that has to decide more saves nothing.
+const mostArms = 100
+
 // implied is, per table below n, what the ORs among conds say of it alone.
 func implied(n logical.Node, conds []expr.Expr) []expr.Expr {
 	var tables []logical.ColSet
@@ -94,7 +97,7 @@ func implied(n logical.Node, conds []expr.Expr) []expr.Expr {
 	var out []expr.Expr
 	for _, c := range conds {
 		or, ok := c.(*expr.Logic)
-		if !ok || or.Op != expr.Or {
+		if !ok || or.Op != expr.Or || len(or.Args) > mostArms {
 			continue
 		}
 		for _, t := range tables {

@@ -63,10 +63,13 @@ func simplify(e expr.Expr) expr.Expr {
 	return e
 }
 
-// simplifyLogic leaves out what decides nothing, and what stands twice.
+// simplifyLogic leaves out what decides nothing and what stands twice, and makes a list of the constants that an expression is
+// compared with: a = 1 OR a = 2 is a IN (1, 2), a <> 1 AND a <> 2 is a NOT IN (1, 2).
 func simplifyLogic(e *expr.Logic) expr.Expr {
 	absorbing := e.Op == expr.Or // TRUE decides an OR, FALSE an AND
 	var args []expr.Expr
+	seen := make(map[string]bool, len(e.Args))
+	lists := map[string]*valueList{} // by the key of what is compared
 	changed := false
 	for _, a := range e.Args {
 		if l, ok := a.(*expr.Literal); ok && !l.Value.Null {
@@ -76,14 +79,32 @@ func simplifyLogic(e *expr.Logic) expr.Expr {
 			changed = true
 			continue
 		}
-		if slices.ContainsFunc(args, func(x expr.Expr) bool { return expr.Equal(x, a) }) {
+		key := expr.Key(a)
+		if seen[key] {
 			changed = true
 			continue
 		}
+		seen[key] = true
 		if l, ok := a.(*expr.Logic); ok && l.Op == e.Op {
 			changed = true
 		}
+		if in := asList(a, e.Op == expr.And); in != nil {
+			x := expr.Key(in.X)
+			if l := lists[x]; l != nil {
+				l.values = append(l.values, in.List...)
+				changed = true
+				continue
+			}
+			lists[x] = &valueList{at: len(args), in: in, values: slices.Clone(in.List)}
+		}
 		args = append(args, a)
+	}
+	for _, l := range lists {
+		if len(l.values) > len(l.in.List) {
+			c := *l.in
+			c.List = l.values
+			args[l.at] = &c
+		}
 	}
 	if !changed {
 		return e
@@ -92,6 +113,37 @@ func simplifyLogic(e *expr.Logic) expr.Expr {
 		return expr.NewOr(args...)
 	}
 	return expr.NewAnd(args...)
+}
+
+// A valueList is the constants that one expression is compared with, and its place among the operands.
+type valueList struct {
+	at     int
+	in     *expr.In
+	values []expr.Value
+}
+
+// asList is a comparison with a constant, or a list of them, as a list; nil where a is neither, or not negated as wanted.
+func asList(a expr.Expr, negated bool) *expr.In {
+	switch a := a.(type) {
+	case *expr.In:
+		if a.Negated == negated {
+			return a
+		}
+	case *expr.Compare:
+		want := expr.Eq
+		if negated {
+			want = expr.Ne
+		}
+		x, l := a.L, a.R
+		if _, ok := x.(*expr.Literal); ok {
+			x, l = l, x
+		}
+		lit, ok := l.(*expr.Literal)
+		if _, constant := x.(*expr.Literal); a.Op == want && ok && !constant && !lit.Value.Null && expr.IsImmutable(x) {
+			return &expr.In{At: a.At, X: x, List: []expr.Value{lit.Value}, Negated: negated}
+		}
+	}
+	return nil
 }
 
 // narrowCast compares a column with a constant in the column's own type where both sides were cast to a wider one and the

@@ -22,7 +22,7 @@ func shareExpressions(o *optimizer, root logical.Node) (logical.Node, error) {
 			return n
 		}
 		s := &sharer{pool: logical.Exprs(n)}
-		for e := s.next(); e != nil; e = s.next() {
+		for e := s.next(); e != nil && len(s.items) < mostShared; e = s.next() {
 			s.share(e, o.fresh(fmt.Sprintf("x%d", len(s.items)+1), e))
 		}
 		if len(s.items) == 0 {
@@ -36,6 +36,12 @@ func shareExpressions(o *optimizer, root logical.Node) (logical.Node, error) {
 		return logical.WithChildren(out, []logical.Node{s.below(input)})
 	}), nil
 }
+
+// mostShared bounds what one node shares, since each look costs as much as all of its expressions are long.
+const mostShared = 32
+
+// largestShared bounds the size of what is looked for: of a long chain each part would be compared with each.
+const largestShared = 200
 
 // A sharer finds common expressions, the largest first.
 type sharer struct {
@@ -54,13 +60,14 @@ type sighting struct {
 // next is the largest expression that is worth sharing; nil where none is.
 func (s *sharer) next() expr.Expr {
 	seen := map[string]*sighting{}
+	small := map[expr.Expr]*sighting{}
 	for _, e := range s.pool {
-		look(e, true, seen)
+		look(e, true, seen, small)
 	}
 	var best *sighting
 	for _, e := range s.pool { // in order, so that equal plans come of equal statements
 		expr.Walk(e, func(e expr.Expr) bool {
-			if c := seen[expr.Key(e)]; worth(c) && (best == nil || c.size > best.size) {
+			if c := small[e]; worth(c) && (best == nil || c.size > best.size) {
 				best = c
 			}
 			return true
@@ -75,7 +82,7 @@ func (s *sharer) next() expr.Expr {
 func worth(c *sighting) bool { return c != nil && c.count > 1 && c.plain }
 
 // look counts e and everything below it; plain is false where it may be passed over. It gives e's size.
-func look(e expr.Expr, plain bool, seen map[string]*sighting) int {
+func look(e expr.Expr, plain bool, seen map[string]*sighting, small map[expr.Expr]*sighting) int {
 	size := 1
 	kids := expr.Children(e)
 	for i, k := range kids {
@@ -88,7 +95,7 @@ func look(e expr.Expr, plain bool, seen map[string]*sighting) int {
 		case *expr.Call:
 			always = plain && (i == 0 || e.Func != "coalesce")
 		}
-		size += look(k, always, seen)
+		size += look(k, always, seen, small)
 	}
 	switch e := e.(type) {
 	case *expr.Call, *expr.Case:
@@ -99,13 +106,14 @@ func look(e expr.Expr, plain bool, seen map[string]*sighting) int {
 	default:
 		return size
 	}
-	if !expr.IsImmutable(e) {
+	if size > largestShared || !expr.IsImmutable(e) {
 		return size
 	}
 	key := expr.Key(e)
 	if seen[key] == nil {
 		seen[key] = &sighting{e: e, size: size}
 	}
+	small[e] = seen[key]
 	seen[key].count++
 	seen[key].plain = seen[key].plain || plain
 	return size
