@@ -16,7 +16,7 @@ func (c *compiler) compile(e expr.Expr) (factory, error) {
 	if c.inDict || isLeaf(e) {
 		return c.build(e)
 	}
-	index, ok := soleColumn(e)
+	column, ok := soleColumn(e)
 	if !ok || e.Type().IsNested() || !expr.IsImmutable(e) {
 		return c.build(e)
 	}
@@ -25,7 +25,9 @@ func (c *compiler) compile(e expr.Expr) (factory, error) {
 		return nil, err
 	}
 	t := e.Type()
-	return func(in *instance) node { return &dictNode{typ: t, index: index, rows: inner(in), make: inner} }, nil
+	return func(in *instance) node {
+		return &dictNode{typ: t, index: column.Index, column: column.Typ, rows: inner(in), make: inner}
+	}, nil
 }
 
 func (c *compiler) compileAll(es []expr.Expr) ([]factory, error) {
@@ -42,23 +44,22 @@ func (c *compiler) compileAll(es []expr.Expr) ([]factory, error) {
 func isLeaf(e expr.Expr) bool { return len(expr.Children(e)) == 0 }
 
 // soleColumn is the one column that e reads, ok only if it reads one and that is of no nested type.
-func soleColumn(e expr.Expr) (index int, ok bool) {
-	index = -1
+func soleColumn(e expr.Expr) (column *expr.Input, ok bool) {
 	ok = true
 	expr.Walk(e, func(x expr.Expr) bool {
 		if in, isInput := x.(*expr.Input); isInput {
-			ok = ok && (index < 0 || index == in.Index) && !in.Typ.IsNested()
-			index = in.Index
+			ok = ok && (column == nil || column.Index == in.Index && column.Typ.Equal(in.Typ)) && !in.Typ.IsNested()
+			column = in
 		}
 		return ok
 	})
-	return index, ok && index >= 0
+	return column, ok && column != nil
 }
 
 func (c *compiler) build(e expr.Expr) (factory, error) {
 	switch e := e.(type) {
 	case *expr.Input:
-		return func(*instance) node { return inputNode{e.Index} }, nil
+		return func(*instance) node { return inputNode{e.Index, e.Typ} }, nil
 	case *expr.Literal:
 		f, err := constant(e.Value)
 		return f, sqlerr.At(err, e.P)

@@ -15,7 +15,8 @@ import (
 type dictNode struct {
 	typ    sqltype.Type
 	index  int
-	rows   node // the expression over rows
+	column sqltype.Type // of the column
+	rows   node         // the expression over rows
 	make   factory
 	slots  [4]dictSlot
 	next   int // the slot to be used for a new dictionary
@@ -60,7 +61,10 @@ const (
 )
 
 func (d *dictNode) eval(f frame) (*vector.Vector, error) {
-	v := f.cols[d.index]
+	v, err := f.column(d.index, d.column)
+	if err != nil {
+		return nil, err
+	}
 	if v.Form != vector.Dict {
 		return d.rows.eval(f)
 	}
@@ -101,8 +105,8 @@ func (d *dictNode) eval(f frame) (*vector.Vector, error) {
 
 // known tells whether d's values are there already, so that it costs a look-up at most and cannot fail.
 func (d *dictNode) known(f frame) bool {
-	v := f.cols[d.index]
-	return v.Form == vector.Dict && v.DictID == d.slots[d.last].id && d.slots[d.last].state == ready && (v.Valid == nil || d.ofNull == isNull)
+	v, err := f.column(d.index, d.column)
+	return err == nil && v.Form == vector.Dict && v.DictID == d.slots[d.last].id && d.slots[d.last].state == ready && (v.Valid == nil || d.ofNull == isNull)
 }
 
 // truth is the result where it is a truth value.

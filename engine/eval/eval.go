@@ -15,9 +15,12 @@ type Program struct {
 	root factory
 }
 
-// Compile prepares e, whose columns are Inputs. It fails with feature_not_supported for what has no implementation, and for
-// patterns that are constant and wrong.
+// Compile prepares e, whose columns are Inputs. It fails with invalid_plan where e is not well typed, with feature_not_supported
+// for what has no implementation, and for patterns that are constant and wrong.
 func Compile(e expr.Expr) (*Program, error) {
+	if err := expr.Validate(e); err != nil {
+		return nil, err
+	}
 	root, err := (&compiler{}).compile(e)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
 	"github.com/fletchdb/fletch/engine/vector/kernel"
 )
@@ -34,6 +36,14 @@ type term struct {
 
 // NewFilter compiles cond and makes the Filter of one goroutine. It fails as Compile does.
 func NewFilter(cond expr.Expr, batchRows int) (*Filter, error) {
+	if cond != nil {
+		if err := expr.Validate(cond); err != nil {
+			return nil, err
+		}
+		if cond.Type().Kind != sqltype.Bool {
+			return nil, sqlerr.Newf(sqlerr.InvalidPlan, cond.Pos(), "a condition is of type %s", cond.Type())
+		}
+	}
 	f := &Filter{in: &instance{}}
 	f.in.identity(batchRows)
 	var risky []term
@@ -60,16 +70,16 @@ func groupByColumn(conjuncts []expr.Expr) []expr.Expr {
 	var out []expr.Expr
 	at := map[int]int{}
 	for _, e := range conjuncts {
-		index, ok := soleColumn(e)
+		column, ok := soleColumn(e)
 		if !ok || fallible(e) {
 			out = append(out, e)
 			continue
 		}
-		if i, seen := at[index]; seen {
+		if i, seen := at[column.Index]; seen {
 			out[i] = expr.NewAnd(out[i], e)
 			continue
 		}
-		at[index] = len(out)
+		at[column.Index] = len(out)
 		out = append(out, e)
 	}
 	return out

@@ -163,3 +163,52 @@ func FuzzExpression(f *testing.F) {
 		clear(known)
 	})
 }
+
+// wild is an expression whose parts need not fit.
+func (g grower) wild(depth int) expr.Expr {
+	if depth == 0 {
+		return g.leaf(g.anyType())
+	}
+	args := make([]expr.Expr, g.r.IntN(4))
+	for i := range args {
+		args[i] = g.wild(depth - 1)
+	}
+	x := g.wild(depth - 1)
+	switch g.r.IntN(6) {
+	case 0:
+		return &expr.Compare{Op: expr.CompareOp(g.r.IntN(8)), L: x, R: g.wild(depth - 1)}
+	case 1:
+		return &expr.Logic{Op: expr.And, Args: args}
+	case 2:
+		return &expr.Case{Whens: []expr.When{{Cond: g.wild(depth - 1), Then: x}}, Typ: g.anyType()}
+	case 3:
+		return &expr.Cast{X: x, To: g.anyType()}
+	case 4:
+		return &expr.In{X: x, List: pool(g.anyType())}
+	}
+	all := expr.Functions()
+	return &expr.Call{Func: all[g.r.IntN(len(all))].Name, Args: args, Typ: g.anyType()}
+}
+
+// A plan may come from a process that is not of our version, or not a friend: what is ill typed is refused, never a panic.
+func FuzzIllTyped(f *testing.F) {
+	for seed := range uint64(300) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		e := grower{r}.wild(1 + r.IntN(2))
+		p, err := Compile(e)
+		if err != nil {
+			return
+		}
+		tr := trial{types: everyType, rows: 9, alive: 1, nulls: 0.1}
+		for range everyType {
+			tr.forms = append(tr.forms, forms[r.IntN(len(forms))])
+		}
+		_, b := tr.batch(r)
+		_, _ = p.NewEvaluator(9).Eval(b)
+		b.Cols = b.Cols[3:] // and columns are not those that the expression was made for
+		_, _ = p.NewEvaluator(9).Eval(b)
+	})
+}

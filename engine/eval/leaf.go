@@ -9,13 +9,23 @@ import (
 )
 
 // An inputNode is a column of the batch.
-type inputNode struct{ index int }
+type inputNode struct {
+	index int
+	typ   sqltype.Type
+}
 
-func (n inputNode) eval(f frame) (*vector.Vector, error) {
-	if n.index >= len(f.cols) {
-		return nil, sqlerr.Newf(sqlerr.Internal, sqlerr.Pos{}, "expression reads column %d of %d", n.index, len(f.cols))
+func (n inputNode) eval(f frame) (*vector.Vector, error) { return f.column(n.index, n.typ) }
+
+// column is column i, which the expression takes for one of type t: the two come from different parts of a plan.
+func (f frame) column(i int, t sqltype.Type) (*vector.Vector, error) {
+	if i >= len(f.cols) {
+		return nil, sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "an expression reads column %d of %d", i+1, len(f.cols))
 	}
-	return f.cols[n.index], nil
+	v := f.cols[i]
+	if v.Phys != vector.PhysOf(t) && !(t.Kind == sqltype.Decimal && v.Type.Kind == sqltype.Decimal) || v.Type.Kind != t.Kind || v.Type.Scale != t.Scale {
+		return nil, sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "an expression reads column %d as %s, but it is %s", i+1, t, v.Type)
+	}
+	return v, nil
 }
 
 // A held node gives a vector that someone else computed.

@@ -138,7 +138,12 @@ const (
 
 var compareNames = [...]string{"=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"}
 
-func (op CompareOp) String() string { return compareNames[op] }
+func (op CompareOp) String() string {
+	if int(op) >= len(compareNames) {
+		return "?"
+	}
+	return compareNames[op]
+}
 
 // Flip is the operator for swapped operands: a op b is b op.Flip() a.
 func (op CompareOp) Flip() CompareOp {
@@ -169,7 +174,12 @@ const (
 	Or
 )
 
-func (op LogicOp) String() string { return [...]string{"AND", "OR"}[op] }
+func (op LogicOp) String() string {
+	if op == And {
+		return "AND"
+	}
+	return "OR"
+}
 
 var boolean = sqltype.Of(sqltype.Bool)
 

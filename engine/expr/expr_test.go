@@ -306,3 +306,27 @@ func TestStableValue(t *testing.T) {
 		t.Errorf("now is %v", v)
 	}
 }
+
+func TestValidate(t *testing.T) {
+	x, s, b := &Input{Typ: int4}, &Input{Index: 1, Typ: text}, &Input{Index: 2, Typ: of(sqltype.Bool)}
+	good := []Expr{
+		x, &Compare{Op: Eq, L: x, R: x}, NewAnd(b, b), &Not{X: b}, &Case{Whens: []When{{b, x}}, Else: x, Typ: int4}, &Call{Func: "+", Args: []Expr{x, x}, Typ: int4},
+		&Call{Func: "lower", Args: []Expr{s}, Typ: text}, &Call{Func: "coalesce", Args: []Expr{x, x, x}, Typ: int4}, &In{X: x, List: []Value{IntValue(int4, 1)}},
+	}
+	for _, e := range good {
+		if err := Validate(e); err != nil {
+			t.Errorf("%s: %v", String(e), err)
+		}
+	}
+	bad := []Expr{
+		&Input{Index: -1, Typ: int4}, &Compare{Op: Eq, L: x, R: s}, &Compare{Op: 77, L: x, R: x}, &Logic{Op: And}, NewAnd(b, x), &Not{X: x}, &Case{Whens: []When{{x, x}}, Typ: int4},
+		&Case{Whens: []When{{b, s}}, Typ: int4}, &Call{Func: "+", Args: []Expr{x, x}, Typ: int8}, &Call{Func: "+", Args: []Expr{x}, Typ: text}, &Call{Func: "lower", Args: []Expr{x}, Typ: text},
+		&Call{Func: "lower", Typ: text}, &Call{Func: "no_such", Typ: text}, &Call{Func: "substr", Args: []Expr{s, x}, Typ: text}, &In{X: x, List: []Value{StringValue("")}},
+		&Not{X: &Not{X: x}}, &Call{Func: "like", Typ: of(sqltype.Bool)}, &Cast{To: int4}, &Logic{Op: 9, Args: []Expr{b, b}},
+	}
+	for i, e := range bad {
+		if err := Validate(e); sqlerr.CodeOf(err) != sqlerr.InvalidPlan {
+			t.Errorf("case %d: %v, want an invalid plan", i, err)
+		}
+	}
+}

@@ -153,12 +153,18 @@ func (p *printer) call(e *Call) {
 	}
 }
 
+var predicates = map[string]string{"like": "LIKE ", "ilike": "ILIKE ", "similar_to": "SIMILAR TO "}
+
+func isPredicate(e *Call) bool {
+	return predicates[e.Func] != "" && (len(e.Args) == 2 || len(e.Args) == 3)
+}
+
 // predicate writes LIKE and its kin between their operands; false for any other call.
 func (p *printer) predicate(e *Call, not string) bool {
-	word, ok := map[string]string{"like": "LIKE ", "ilike": "ILIKE ", "similar_to": "SIMILAR TO "}[e.Func]
-	if !ok {
+	if !isPredicate(e) {
 		return false
 	}
+	word := predicates[e.Func]
 	p.binary(e.Args[0], " "+not+word, e.Args[1], precCompare)
 	if len(e.Args) == 3 {
 		p.WriteString(" ESCAPE ")
@@ -194,7 +200,7 @@ func precedence(e Expr) int {
 		}
 		return precAnd
 	case *Not:
-		if c, ok := e.X.(*Call); ok && (c.Func == "like" || c.Func == "ilike" || c.Func == "similar_to") {
+		if c, ok := e.X.(*Call); ok && isPredicate(c) {
 			return precCompare
 		}
 		return precNot
@@ -209,7 +215,7 @@ func precedence(e Expr) int {
 	case *Call:
 		f := LookupFunction(e.Func)
 		switch {
-		case e.Func == "like" || e.Func == "ilike" || e.Func == "similar_to":
+		case isPredicate(e):
 			return precCompare
 		case f != nil && f.Operator && len(e.Args) == 1:
 			return precUnary
