@@ -115,7 +115,7 @@ func (n *signedNode[T]) eval(f frame) (*vector.Vector, error) {
 // kernel computes all rows, false if some row overflows.
 func (n *signedNode[T]) kernel(out []T) bool {
 	a, b := n.a.vals, n.b.vals
-	at := -1
+	var at int // the first row that overflows, -1 for none
 	switch {
 	case n.b.mask == 0 && n.op == '+':
 		at = kernel.AddConstChecked(out, a, b[0])

@@ -184,8 +184,11 @@ func BenchmarkEval(b *testing.B) {
 		name string
 		e    expr.Expr
 	}{
-		{"charge", l.charge()}, {"promo", l.promo()}, {"prefix", op("like", l.ptype, text("PROMO%"))},
-		{"contains", op("like", l.ptype, text("%POLISHED%"))}, {"year", op("year", l.shipdate)},
+		{"charge", l.charge()},
+		{"promo", l.promo()},
+		{"prefix", op("like", l.ptype, text("PROMO%"))},
+		{"contains", op("like", l.ptype, text("%POLISHED%"))},
+		{"year", op("year", l.shipdate)},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			p, err := Compile(bc.e)

@@ -4,7 +4,6 @@ import (
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
-	"github.com/fletchdb/fletch/engine/vector"
 )
 
 // A compiler turns expressions into factories. Inside a dictNode it makes no further ones.
@@ -140,9 +139,6 @@ func (k call) kind(i int) sqltype.Kind {
 	}
 	return k.Args[i].Type().Kind
 }
-
-// phys is how freshly made values of argument i lie.
-func (k call) phys(i int) vector.Phys { return vector.PhysOf(k.Args[i].Type()) }
 
 func (k call) nodes(in *instance) []node {
 	out := make([]node, len(k.args))

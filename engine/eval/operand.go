@@ -159,10 +159,7 @@ func (c *validity) of(n int, vs ...*vector.Vector) []uint64 {
 }
 
 // A chooser lists the rows that are alive and not NULL.
-type chooser struct {
-	sel  []int32
-	bits []uint64
-}
+type chooser struct{ sel []int32 }
 
 func (c *chooser) choose(in *instance, f frame, valid []uint64) []int32 {
 	if valid == nil {

@@ -60,11 +60,6 @@ func (n *rowsNode) truthOperand() *truth {
 	return t
 }
 
-// ignored is an operand that row does not read.
-type ignored struct{}
-
-func (ignored) load(*vector.Vector, frame) {}
-
 func (n *rowsNode) eval(f frame) (*vector.Vector, error) {
 	if n.vs == nil {
 		n.vs = make([]*vector.Vector, len(n.kids))
@@ -127,6 +122,7 @@ type results[T vector.Element] struct {
 	t sqltype.Type
 }
 
+// values makes n's results values of T.
 func values[T vector.Element](n *rowsNode, t sqltype.Type) *results[T] {
 	r := &results[T]{t: t}
 	n.out = r
@@ -148,9 +144,10 @@ func (r *results[T]) give(f frame, one bool, valid []uint64) *vector.Vector {
 
 func (r *results[T]) null(f frame) *vector.Vector { return r.column.null(r.t, f) }
 
-// truths are truth values.
+// truthResults are truth values.
 type truthResults struct{ bitmap }
 
+// truths makes n's results truth values.
 func (n *rowsNode) truths() *truthResults {
 	r := &truthResults{}
 	n.out = r
@@ -162,13 +159,14 @@ func (r *truthResults) begin(n int, _ bool) { clear(r.make(n)) }
 // set stores the result of row i, which has not been set in this batch.
 func (r *truthResults) set(i int, b bool) { r.bits[i>>6] |= bit(b) << (uint(i) & 63) }
 
-// decimals are computed in 128 bits and given in as many as their type has.
+// decimalResults are computed in 128 bits and given in as many as their type has.
 type decimalResults struct {
 	t      sqltype.Type
 	wide   column[int128.Int128]
 	narrow column[int64]
 }
 
+// decimals makes n's results decimals of type t.
 func (n *rowsNode) decimals(t sqltype.Type) *decimalResults {
 	r := &decimalResults{t: t}
 	n.out = r

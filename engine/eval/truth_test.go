@@ -180,7 +180,7 @@ func TestTruth(t *testing.T) {
 		{"extract", []string{"'century'", "2000-12-16 12:21:13::timestamp"}, "20"},
 		{"extract", []string{"'epoch'", "5 days 3 hours::interval"}, "442800.000000"},
 		{"extract", []string{"'months'", "2 years 13 months::interval"}, "1"},
-		{"extract", []string{"'yaer'", "1994-03-15::date"}, "invalid_parameter_value: unit \"yaer\" not recognized for type DATE (did you mean \"year\"?)"},
+		{"extract", []string{"'yearr'", "1994-03-15::date"}, "invalid_parameter_value: unit \"yearr\" not recognized for type DATE (did you mean \"year\"?)"},
 		{"date_part", []string{"'day'", "2001-02-16::date"}, "DOUBLE PRECISION: 16"},
 		{"date_trunc", []string{"'hour'", "2001-02-16 20:38:40::timestamp"}, "TIMESTAMP: 2001-02-16 20:00:00"},
 		{"date_trunc", []string{"'week'", "2001-02-16::date"}, "TIMESTAMP: 2001-02-12 00:00:00"},

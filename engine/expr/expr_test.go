@@ -84,7 +84,7 @@ func TestResolveErrors(t *testing.T) {
 		args []sqltype.Type
 		want string
 	}{
-		{"lenght", []sqltype.Type{text}, `undefined_function: function lenght(VARCHAR) does not exist (did you mean "length"?)`},
+		{"lengtth", []sqltype.Type{text}, `undefined_function: function lengtth(VARCHAR) does not exist (did you mean "length"?)`},
 		{"summ", []sqltype.Type{int4}, `undefined_function: function summ(INTEGER) does not exist (did you mean "sum"?)`},
 		{"sum", []sqltype.Type{int4}, `undefined_function: function sum(INTEGER) does not exist (sum is an aggregate function)`},
 		{"frobnicate", nil, `undefined_function: function frobnicate() does not exist (docs/dialect.md lists the functions)`},
