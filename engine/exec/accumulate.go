@@ -17,11 +17,58 @@ type rows struct {
 	sel    []int32 // nil: all len rows
 	groups []uint32
 	count  int // how many groups there are by now
-	// masks, where not nil, holds the rows of each group as a bitmap: with few groups, one pass per group over whole words
-	// beats a scattered addition per row. It agrees with sel.
-	masks [][]uint64
 	// whole tells that no row of the batch is left out, so that every group which came with it has one here.
 	whole bool
+	// spread tells that there are few groups and that groups holds for all len rows: those that are not in sel have the
+	// number count. One pass over all rows then adds up all groups in registers.
+	spread bool
+
+	few   *fewMasks  // makes masks; nil: there are too many groups for them
+	masks [][]uint64 // of the groups, once asked for
+}
+
+// maxMasks is the number of groups up to which a masked pass per group beats a scattered addition per row.
+const maxMasks = 8
+
+// bitmaps is the rows of each group as a bitmap, nil where they do not pay.
+func (r *rows) bitmaps() [][]uint64 {
+	if r.masks == nil && r.few != nil && r.count <= maxMasks && r.n()*4 >= r.len {
+		r.masks = r.few.of(r)
+	}
+	return r.masks
+}
+
+// fewMasks is the memory of the bitmaps of few groups.
+type fewMasks struct {
+	words []uint64
+	masks [][]uint64
+}
+
+func (f *fewMasks) of(r *rows) [][]uint64 {
+	w := vector.Words(r.len)
+	if cap(f.words) < (maxMasks+1)*w {
+		f.words = make([]uint64, (maxMasks+1)*w)
+	}
+	f.masks = f.masks[:0]
+	alive := f.words[maxMasks*w : (maxMasks+1)*w]
+	if r.sel != nil {
+		kernel.FromSelection(alive, r.sel)
+	} else {
+		clear(alive)
+		kernel.SetRange(alive, 0, r.len)
+	}
+	if r.count == 1 {
+		return append(f.masks, alive)
+	}
+	for g := range r.count {
+		m := f.words[g*w : (g+1)*w]
+		kernel.Compare(kernel.Eq, m, r.groups[:r.len], uint32(g))
+		if r.sel != nil {
+			kernel.And(m, m, alive)
+		}
+		f.masks = append(f.masks, m)
+	}
+	return f.masks
 }
 
 // n is how many rows there are.
@@ -45,11 +92,11 @@ func (r *rows) each(f func(row int, group uint32)) {
 	}
 }
 
-// A narrower cuts rows to those of a bitmap or a selection.
+// A narrower cuts rows to some of them.
 type narrower struct {
-	sel   []int32
-	masks [][]uint64
-	words []uint64
+	sel []int32
+	few fewMasks
+	cut rows
 }
 
 // valid is r without the rows that are NULL in v.
@@ -83,27 +130,13 @@ func (c *narrower) valid(r *rows, v *vector.Vector) *rows {
 	return c.to(r, c.sel)
 }
 
-// to is r cut to sel, which holds some of its rows.
+// to is r cut to sel, which holds some of its rows; it is valid until the next call.
 func (c *narrower) to(r *rows, sel []int32) *rows {
-	cut := *r
-	cut.sel, cut.whole = sel, false
-	if r.masks == nil {
-		return &cut
+	c.cut = rows{len: r.len, sel: sel, groups: r.groups, count: r.count}
+	if r.few != nil {
+		c.cut.few = &c.few
 	}
-	w := vector.Words(r.len)
-	if cap(c.words) < (len(r.masks)+1)*w {
-		c.words = make([]uint64, (len(r.masks)+1)*w)
-	}
-	alive := c.words[:w]
-	kernel.FromSelection(alive, sel)
-	c.masks = c.masks[:0]
-	for g, m := range r.masks {
-		dst := c.words[(g+1)*w : (g+2)*w]
-		kernel.And(dst, alive, m)
-		c.masks = append(c.masks, dst)
-	}
-	cut.masks = c.masks
-	return &cut
+	return &c.cut
 }
 
 // seen tells which groups have had a value: until one has, their result is NULL. As long as every batch gives each of its
@@ -140,8 +173,8 @@ func (s *seen) mark(r *rows) {
 	if !s.begin(r) {
 		return
 	}
-	if r.masks != nil {
-		for g, m := range r.masks {
+	if masks := r.bitmaps(); masks != nil {
+		for g, m := range masks {
 			if kernel.Any(m) {
 				setBit(s.bits, g)
 			}
@@ -221,9 +254,22 @@ func (a *counts) bytes() int64 { return int64(cap(a.n)) * 8 }
 func (a *counts) reset()       { a.n = a.n[:0] }
 
 func (a *counts) update(_ []*vector.Vector, r *rows) {
+	if r.count == 1 {
+		a.n[0] += int64(r.n())
+		return
+	}
+	if r.spread {
+		var n [maxMasks]int64
+		kernel.CountByGroup(n[:min(r.count+1, maxMasks)], r.groups[:r.len])
+		for g := range r.count {
+			a.n[g] += n[g]
+		}
+		return
+	}
+	masks := r.bitmaps()
 	switch {
-	case r.masks != nil:
-		for g, m := range r.masks {
+	case masks != nil:
+		for g, m := range masks {
 			a.n[g] += int64(kernel.Count(m))
 		}
 	case r.sel == nil:
@@ -302,20 +348,31 @@ func (a *exactSums) update(vs []*vector.Vector, r *rows) {
 		})
 		return
 	}
-	if r.masks != nil {
-		vals := a.dense(v, r.len)
+	if r.spread && r.count > 1 {
+		vals := a.in.of(v, nil, r.len)
+		if b := kernel.AbsBits64(vals) + bits.Len(uint(len(vals))); b <= 62 {
+			a.room(b)
+			var sum [maxMasks]int64
+			kernel.SumByGroup64(sum[:], r.groups[:r.len], vals)
+			for g := range r.count {
+				a.low[g] += sum[g]
+			}
+			return
+		}
+	}
+	if masks := r.bitmaps(); masks != nil {
+		vals := a.in.of(v, nil, r.len)
 		a.spill()
-		for g, m := range r.masks {
+		if r.count == 1 && r.sel == nil {
+			a.add(0, kernel.SumInt64(vals))
+			return
+		}
+		for g, m := range masks {
 			a.add(uint32(g), kernel.SumInt64Masked(vals, m))
 		}
 		return
 	}
-	var vals []int64
-	if r.sel == nil {
-		vals = a.dense(v, r.len)
-	} else {
-		vals = a.in.of(v, r.sel, len(r.sel))
-	}
+	vals := a.in.of(v, r.sel, r.n())
 	b := kernel.AbsBits64(vals) + bits.Len(uint(len(vals)))
 	if b > 62 {
 		a.spill()
@@ -328,10 +385,7 @@ func (a *exactSums) update(vs []*vector.Vector, r *rows) {
 		}
 		return
 	}
-	if a.bound+1<<b > math.MaxInt64 {
-		a.spill()
-	}
-	a.bound += 1 << b
+	a.room(b)
 	if r.sel == nil {
 		kernel.SumByGroup64(a.low, r.groups[:r.len], vals)
 		return
@@ -341,8 +395,13 @@ func (a *exactSums) update(vs []*vector.Vector, r *rows) {
 	}
 }
 
-// dense is every row of v as a 64-bit integer.
-func (a *exactSums) dense(v *vector.Vector, n int) []int64 { return a.in.of(v, nil, n) }
+// room makes sure that sums of less than 2^b more still fit 64 bits.
+func (a *exactSums) room(b int) {
+	if a.bound+1<<b > math.MaxInt64 {
+		a.spill()
+	}
+	a.bound += 1 << b
+}
 
 func (a *exactSums) add(g uint32, x int128.Int128) {
 	sum, ok := a.wide[g].AddChecked(x)
@@ -408,9 +467,13 @@ func (a *floatSums) update(vs []*vector.Vector, r *rows) {
 	if r.n() == 0 {
 		return
 	}
-	if r.masks != nil {
+	if masks := r.bitmaps(); masks != nil {
 		vals := a.in.of(vs[0], nil, r.len)
-		for g, m := range r.masks {
+		if r.count == 1 && r.sel == nil {
+			a.sum[0] += kernel.SumFloat64(vals)
+			return
+		}
+		for g, m := range masks {
 			a.sum[g] += kernel.SumFloat64Masked(vals, m)
 		}
 		return
@@ -523,7 +586,7 @@ func (a *narrowExtremes) update(vs []*vector.Vector, r *rows) {
 		return
 	}
 	v := vs[0]
-	if len(r.masks) == 1 && r.sel == nil && a.keep != anyOne && !v.Type.IsFloat() && v.Type.Kind != sqltype.Uint64 {
+	if r.count == 1 && r.sel == nil && a.keep != anyOne && !v.Type.IsFloat() && v.Type.Kind != sqltype.Uint64 {
 		lo, hi := kernel.MinMaxInt64(a.in.of(v, nil, n))
 		if a.keep == least {
 			a.one(0, lo)

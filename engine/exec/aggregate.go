@@ -13,7 +13,6 @@ import (
 	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
 	"github.com/fletchdb/fletch/engine/vector/int128"
-	"github.com/fletchdb/fletch/engine/vector/kernel"
 )
 
 // An aggregate is the sink of an aggregation and then the source of its groups. Every goroutine groups what it gets in a
@@ -325,7 +324,7 @@ type aggLocal struct {
 	vals   []*vector.Vector // of args, where not nil, for the batch at hand
 	cut    narrower
 	drop   narrower
-	masks  fewMasks
+	few    fewMasks
 	states []*vector.Vector
 	batch  vector.Batch
 }
@@ -355,7 +354,14 @@ func (l *aggLocal) Push(_ context.Context, b *vector.Batch) error {
 		return err
 	}
 	all := &rows{len: b.Len, sel: b.Sel, groups: t.groups, count: t.len(), whole: true}
-	all.masks = l.masks.of(all)
+	if all.count <= maxMasks {
+		all.few = &l.few
+		all.spread = b.Sel == nil
+		if b.Sel != nil && t.keys != nil && all.count < maxMasks && len(b.Sel)*2 >= b.Len {
+			bury(t.groups, b.Sel, uint32(all.count))
+			all.spread = true
+		}
+	}
 	clear(l.vals)
 	for i := range l.agg.states {
 		if err := l.update(i, b, all); err != nil {
@@ -363,6 +369,25 @@ func (l *aggLocal) Push(_ context.Context, b *vector.Batch) error {
 		}
 	}
 	return t.settle()
+}
+
+// bury gives the rows that are not in sel, which is ascending, to group dead.
+func bury(groups []uint32, sel []int32, dead uint32) {
+	at := int32(0)
+	for i := 0; i < len(sel); {
+		// Most rows are alive: whole blocks are passed over.
+		if j := i + 16; j <= len(sel) && sel[i] == at && sel[j-1] == at+15 {
+			i, at = j, at+16
+			continue
+		}
+		for ; at < sel[i]; at++ {
+			groups[at] = dead
+		}
+		i, at = i+1, at+1
+	}
+	for ; int(at) < len(groups); at++ {
+		groups[at] = dead
+	}
 }
 
 func (l *aggLocal) update(i int, b *vector.Batch, all *rows) error {
@@ -410,53 +435,6 @@ func (l *aggLocal) update(i int, b *vector.Batch, all *rows) error {
 		acc.update(l.states, r)
 	}
 	return nil
-}
-
-// fewMasks makes the bitmaps of the rows of each group, where that is cheaper than going by row.
-type fewMasks struct {
-	ids   []uint8
-	words []uint64
-	masks [][]uint64
-}
-
-// maxMasks is the number of groups up to which a masked pass per group beats a scattered addition per row.
-const maxMasks = 8
-
-func (f *fewMasks) of(r *rows) [][]uint64 {
-	if r.count > maxMasks || r.n()*4 < r.len {
-		return nil
-	}
-	w := vector.Words(r.len)
-	if cap(f.words) < (maxMasks+1)*w {
-		f.words = make([]uint64, (maxMasks+1)*w)
-	}
-	f.masks = f.masks[:0]
-	alive := f.words[maxMasks*w : (maxMasks+1)*w]
-	if r.sel != nil {
-		kernel.FromSelection(alive, r.sel)
-	} else {
-		clear(alive)
-		kernel.SetRange(alive, 0, r.len)
-	}
-	if r.count == 1 {
-		return append(f.masks, alive)
-	}
-	if cap(f.ids) < r.len {
-		f.ids = make([]uint8, r.len)
-	}
-	ids := f.ids[:r.len]
-	for i, g := range r.groups[:r.len] {
-		ids[i] = uint8(g)
-	}
-	for g := range r.count {
-		m := f.words[g*w : (g+1)*w]
-		kernel.Compare(kernel.Eq, m, ids, uint8(g))
-		if r.sel != nil {
-			kernel.And(m, m, alive)
-		}
-		f.masks = append(f.masks, m)
-	}
-	return f.masks
 }
 
 // A distinctSet holds, for one DISTINCT aggregate, every group's different arguments.

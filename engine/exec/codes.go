@@ -1,9 +1,11 @@
 package exec
 
 import (
+	"math"
 	"slices"
 
 	"github.com/fletchdb/fletch/engine/vector"
+	"github.com/fletchdb/fletch/engine/vector/kernel"
 )
 
 // codedGroups is a grouper that looks at dictionary codes first: where all keys are coded, and all combinations of codes few,
@@ -13,6 +15,7 @@ type codedGroups struct {
 	acct    *account
 	entries []*codeEntry // the latest first
 	combos  []uint32
+	narrow  []uint8
 	one     [1]int32
 }
 
@@ -26,13 +29,16 @@ const maxEntries = 4
 type codeEntry struct {
 	ids    []uint64 // of the dictionaries, 0 for truth values
 	cards  []int    // codes per key, NULL's too
-	groups []uint32 // number + 1 by combination, 0: not seen yet
+	groups []uint32 // number by combination
 }
+
+// unknown stands for a combination that has not been seen.
+const unknown = math.MaxUint32
 
 func (t *codedGroups) reset() {
 	t.grouper.reset()
 	for _, e := range t.entries {
-		clear(e.groups)
+		e.forget()
 	}
 }
 
@@ -66,6 +72,9 @@ func (t *codedGroups) assign(keys []*vector.Vector, sel []int32, n int, groups [
 	if err != nil {
 		return err
 	}
+	if total <= 256 && 2*n >= len(groups) && narrowCodes(keys) {
+		return t.assignNarrow(e, keys, sel, n, groups)
+	}
 	if cap(t.combos) < n {
 		t.combos = make([]uint32, n)
 	}
@@ -79,17 +88,75 @@ func (t *codedGroups) assign(keys []*vector.Vector, sel []int32, n int, groups [
 			row = int(sel[i])
 		}
 		g := e.groups[c]
-		if g == 0 {
+		if g == unknown {
 			t.one[0] = int32(row)
 			if err := t.grouper.assign(keys, t.one[:], 1, groups); err != nil {
 				return err
 			}
-			g = groups[row] + 1
+			g = groups[row]
 			e.groups[c] = g
 		}
-		groups[row] = g - 1
+		groups[row] = g
 	}
 	return nil
+}
+
+// narrowCodes tells whether every key is a dictionary's of one byte, without NULL.
+func narrowCodes(keys []*vector.Vector) bool {
+	for _, v := range keys {
+		if v.Form != vector.Dict || v.CodeWidth() != 1 || v.Valid != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// assignNarrow is assign for combinations of one byte and batches that are mostly alive: rows that are not get the number of
+// whatever stands there, which saves looking at the selection.
+func (t *codedGroups) assignNarrow(e *codeEntry, keys []*vector.Vector, sel []int32, n int, groups []uint32) error {
+	combos := keys[0].Codes8()
+	if len(keys) > 1 {
+		if cap(t.narrow) < len(groups) {
+			t.narrow = make([]uint8, len(groups))
+		}
+		dst, first, second, m := t.narrow[:len(groups)], keys[0].Codes8()[:len(groups)], keys[1].Codes8()[:len(groups)], uint8(e.cards[1])
+		for i := range dst {
+			dst[i] = first[i]*m + second[i]
+		}
+		for k := 2; k < len(keys); k++ {
+			codes, m := keys[k].Codes8()[:len(groups)], uint8(e.cards[k])
+			for i := range dst {
+				dst[i] = dst[i]*m + codes[i]
+			}
+		}
+		combos = dst
+	}
+	for {
+		kernel.GatherCodes8(groups, e.groups, combos)
+		if kernel.MaxCode32(groups) != unknown {
+			return nil
+		}
+		missing := -1
+		for i := range n {
+			row := i
+			if sel != nil {
+				row = int(sel[i])
+			}
+			if groups[row] != unknown {
+				continue
+			}
+			if c := combos[row]; e.groups[c] == unknown {
+				t.one[0], missing = int32(row), row
+				if err := t.grouper.assign(keys, t.one[:], 1, groups); err != nil {
+					return err
+				}
+				e.groups[c] = groups[row]
+			}
+		}
+		if missing < 0 {
+			return nil // only rows that are not alive have a new combination
+		}
+	}
 }
 
 func (t *codedGroups) entry(keys []*vector.Vector, total int) (*codeEntry, error) {
@@ -114,7 +181,7 @@ func (t *codedGroups) entry(keys []*vector.Vector, total int) (*codeEntry, error
 		e.groups = make([]uint32, total)
 	}
 	e.groups = e.groups[:total]
-	clear(e.groups)
+	e.forget()
 	e.ids, e.cards = e.ids[:0], e.cards[:0]
 	for _, v := range keys {
 		e.ids = append(e.ids, v.DictID)
@@ -122,6 +189,12 @@ func (t *codedGroups) entry(keys []*vector.Vector, total int) (*codeEntry, error
 	}
 	t.entries = slices.Insert(t.entries, 0, e)
 	return e, nil
+}
+
+func (e *codeEntry) forget() {
+	for i := range e.groups {
+		e.groups[i] = unknown
+	}
 }
 
 func cardOf(v *vector.Vector) int {
