@@ -35,6 +35,7 @@ var rules = []rule{
 	{"push_filter", pushFilter},             // conditions where they first can be decided
 	{"order_joins", orderJoins},             // inner, left, semi and anti joins in the cheapest order, the smaller side built
 	{"simplify_groups", simplifyGroups},     // group keys that others decide
+	{"split_distinct", splitDistinct},       // count(DISTINCT x) as a count of distinct rows
 	{"push_limit", pushLimit},               // a limit below what keeps rows, a limited sort as a top-n
 	{"drop_redundant", dropRedundant},       // sorts, DISTINCTs and projections that do nothing
 	{"prune_columns", pruneColumns},         // columns that nobody reads

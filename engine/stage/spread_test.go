@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -89,6 +90,9 @@ var queries = []string{
 	"SELECT id % 7, sum(v) FROM a GROUP BY 1 HAVING count(*) > 3",
 	"SELECT g, count(DISTINCT k), sum(DISTINCT g), count(*) FROM a GROUP BY g",
 	"SELECT count(DISTINCT s), stddev(g) FROM a",
+	"SELECT g, count(DISTINCT k), sum(DISTINCT k) FROM a GROUP BY g",
+	"SELECT count(DISTINCT k + 1) FROM a",
+	"SELECT k, count(DISTINCT k) FROM a GROUP BY k",
 	"SELECT DISTINCT k, s FROM a",
 	"SELECT g, sum(v) FILTER (WHERE s > 'c') FROM a GROUP BY g",
 	"SELECT id FROM a ORDER BY v DESC, id",
@@ -182,13 +186,13 @@ func TestSpread(t *testing.T) {
 			plain, ordered := planOf(t, catalogOf(all, 1), sql, "unnest")
 			want, err := run(t, all, plain)
 			if err != nil {
-				t.Fatalf("%v\n%s", err, explain.Physical(plain, nil))
+				t.Fatalf("%v (%v)\n%s", err, errors.Unwrap(err), explain.Physical(plain, nil))
 			}
 			check := func(what string, plan physical.Node, execute func() (batchtest.Table, error)) {
 				t.Helper()
 				got, err := execute()
 				if err != nil {
-					t.Fatalf("%s: %v\n%s", what, err, explain.Physical(plan, nil))
+					t.Fatalf("%s: %v (%v)\n%s", what, err, errors.Unwrap(err), explain.Physical(plan, nil))
 				}
 				batchtest.Same(t, what, got, want, ordered)
 				if t.Failed() {
