@@ -14,9 +14,6 @@ import (
 	"github.com/fletchdb/fletch/services/resolver"
 )
 
-// admitWait bounds how long a query waits for a usable worker to appear.
-const admitWait = 3 * time.Second
-
 // A cohort is workers that may serve one attempt together: equal user version (or build, where that is empty), protocol and
 // capability digest.
 type cohort struct {
@@ -75,7 +72,7 @@ func (c *Coordinator) admit(ctx context.Context, version string) (*cohort, error
 	if version == "" {
 		version = c.cfg.workerVersion
 	}
-	limit := time.NewTimer(admitWait)
+	limit := time.NewTimer(c.limits.admit)
 	defer limit.Stop()
 	for {
 		changed := c.poller.Changed()

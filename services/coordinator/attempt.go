@@ -21,14 +21,25 @@ import (
 	"github.com/fletchdb/fletch/services/resolver"
 )
 
-// Bounds of waiting for a worker. One that is silent for longer than silenceLimit, although it tells of progress five times a
-// second, counts as lost.
-const (
-	openLimit    = 5 * time.Second
-	planLimit    = 10 * time.Second
-	silenceLimit = 10 * time.Second
-	metricsLimit = time.Second
-)
+// limits bounds every wait. What is silent for longer, although it tells of progress five times a second, counts as lost.
+type limits struct {
+	admit    time.Duration // for a usable worker to appear
+	open     time.Duration // for a worker to acknowledge an attempt
+	plan     time.Duration // for a worker to take its plans
+	silence  time.Duration // between two messages of a Watch
+	metrics  time.Duration // for final metrics, once the result is whole
+	cut      time.Duration // for a client to take what is being written when its query is cancelled
+	patience time.Duration // for a client to take any write; 0 is httpserve's
+	page     time.Duration // for somebody to ask for a result's next page
+	stop     time.Duration // for running queries to end when the process is told to
+}
+
+func defaultLimits() limits {
+	return limits{
+		admit: 3 * time.Second, open: 5 * time.Second, plan: 10 * time.Second, silence: 10 * time.Second, metrics: time.Second,
+		cut: 500 * time.Millisecond, page: time.Minute, stop: 30 * time.Second,
+	}
+}
 
 // An attempt is one try at a query on one cohort.
 type attempt struct {
@@ -84,7 +95,7 @@ func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, 
 	// The result is whole. Metrics may take a moment, never more.
 	select {
 	case <-a.ended:
-	case <-time.After(metricsLimit):
+	case <-time.After(a.c.limits.metrics):
 	case <-a.ctx.Done():
 	}
 	return true, nil
@@ -155,13 +166,13 @@ func (a *attempt) open(used map[string]resolver.Worker) error {
 		acknowledged := make(chan error, 1)
 		a.wg.Go(func() { a.watch(w, acknowledged) })
 		wg.Go(func() {
-			limit := time.NewTimer(openLimit)
+			limit := time.NewTimer(a.c.limits.open)
 			defer limit.Stop()
 			var err error
 			select {
 			case err = <-acknowledged:
 			case <-limit.C:
-				err = sqlerr.Newf(sqlerr.WorkerLost, sqlerr.Pos{}, "lost worker %s: it did not acknowledge the attempt within %s", w.URL, openLimit)
+				err = sqlerr.Newf(sqlerr.WorkerLost, sqlerr.Pos{}, "lost worker %s: it did not acknowledge the attempt within %s", w.URL, a.c.limits.open)
 			case <-a.ctx.Done():
 				return
 			}
@@ -195,8 +206,8 @@ func (a *attempt) timeout() *durationpb.Duration {
 func (a *attempt) watch(w resolver.Worker, acknowledged chan<- error) {
 	ctx, cancel := context.WithCancelCause(a.ctx)
 	defer cancel(context.Canceled)
-	silence := time.AfterFunc(silenceLimit, func() {
-		cancel(sqlerr.Newf(sqlerr.WorkerLost, sqlerr.Pos{}, "lost worker %s: nothing came from it for %s", w.URL, silenceLimit))
+	silence := time.AfterFunc(a.c.limits.silence, func() {
+		cancel(sqlerr.Newf(sqlerr.WorkerLost, sqlerr.Pos{}, "lost worker %s: nothing came from it for %s", w.URL, a.c.limits.silence))
 	})
 	defer silence.Stop()
 	fail := func(err error) {
@@ -223,7 +234,7 @@ func (a *attempt) watch(w resolver.Worker, acknowledged chan<- error) {
 			fail(err)
 			return
 		}
-		silence.Reset(silenceLimit)
+		silence.Reset(a.c.limits.silence)
 		switch e := m.GetEvent().(type) {
 		case *workerv1.WatchResponse_Opened:
 			if !told {
@@ -287,7 +298,7 @@ func (q *query) progressed(url string, p *workerv1.AttemptProgress) {
 
 // setPlans hands a worker all its plans.
 func (a *attempt) setPlans(w resolver.Worker) error {
-	ctx, cancel := context.WithTimeout(a.ctx, planLimit)
+	ctx, cancel := context.WithTimeout(a.ctx, a.c.limits.plan)
 	defer cancel()
 	client := a.client(w)
 	for i, t := range a.tasks {
@@ -315,7 +326,7 @@ func (a *attempt) setPlans(w resolver.Worker) error {
 		}
 		if _, err := client.SetPlan(ctx, req); err != nil {
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) && a.ctx.Err() == nil {
-				return sqlerr.Newf(sqlerr.WorkerLost, sqlerr.Pos{}, "lost worker %s: it did not take a plan within %s", w.URL, planLimit)
+				return sqlerr.Newf(sqlerr.WorkerLost, sqlerr.Pos{}, "lost worker %s: it did not take a plan within %s", w.URL, a.c.limits.plan)
 			}
 			return rpcerr.FromWorker(a.ctx, w.URL, err)
 		}
@@ -409,7 +420,7 @@ func (a *attempt) explain(w resolver.Worker, err error) error {
 	if e.Code == sqlerr.WorkerLost || e.Code == sqlerr.Canceled {
 		select {
 		case <-a.ctx.Done():
-		case <-time.After(metricsLimit / 4):
+		case <-time.After(a.c.limits.metrics / 4):
 		}
 		if a.ctx.Err() == nil {
 			return &workerError{w, e}

@@ -24,7 +24,7 @@ type clusterService struct{ coordinator *Coordinator }
 
 func (s *clusterService) ListWorkers(ctx context.Context, _ *apiv1.ListWorkersRequest) (*apiv1.ListWorkersResponse, error) {
 	c := s.coordinator
-	ctx, cancel := context.WithTimeout(ctx, admitWait)
+	ctx, cancel := context.WithTimeout(ctx, c.limits.admit)
 	defer cancel()
 	workers, _ := c.poller.Workers(ctx)
 	used := choose(workers, c.cfg.workerVersion)

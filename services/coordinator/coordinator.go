@@ -44,6 +44,7 @@ type config struct {
 	allowHosts    []string
 	allowOrigins  []string
 	logger        *slog.Logger
+	limits        limits
 }
 
 // WithListen sets HOST:PORT to listen on; the default is 127.0.0.1:0, a free port.
@@ -88,17 +89,21 @@ type Coordinator struct {
 	server   *httpserve.Server
 	dialer   *httpserve.Dialer
 	poller   *resolver.Poller
+	limits   limits
 	log      *slog.Logger
 
-	mu      sync.Mutex
-	queries map[string]*query
 	pages   *pages
-	turn    int // where the next attempt's single tasks begin
+	running sync.WaitGroup // queries
+
+	mu       sync.Mutex
+	draining bool
+	queries  map[string]*query
+	turn     int // where the next attempt's single tasks begin
 }
 
 // New makes a coordinator over the workers that r names. It listens, but answers only in Serve.
 func New(r resolver.Resolver, options ...Option) (*Coordinator, error) {
-	c := config{listen: "127.0.0.1:0", resolver: r, logger: slog.Default()}
+	c := config{listen: "127.0.0.1:0", resolver: r, logger: slog.Default(), limits: defaultLimits()}
 	for _, o := range options {
 		o(&c)
 	}
@@ -121,14 +126,14 @@ func New(r resolver.Resolver, options ...Option) (*Coordinator, error) {
 		return nil, err
 	}
 	co := &Coordinator{
-		cfg: c, instance: identity.NewInstance(), started: time.Now(), engine: local, log: c.logger,
+		cfg: c, instance: identity.NewInstance(), started: time.Now(), engine: local, limits: c.limits, log: c.logger,
 		dialer: httpserve.NewDialer(credentials, credentials.Secret), queries: map[string]*query{},
 	}
 	co.pages = newPages(co)
 	co.poller = resolver.NewPoller(c.resolver, co.dialer, c.logger)
 	co.server, err = httpserve.Listen(httpserve.Config{
 		Listen: c.listen, Credentials: credentials, Bearer: credentials.Token, AllowHosts: c.allowHosts, AllowOrigins: c.allowOrigins,
-		OwnHeaders: api.Headers(), Ready: co.ready,
+		OwnHeaders: api.Headers(), Ready: co.ready, WriteTimeout: c.limits.patience,
 		Open: func(path string) bool { return path == "/grpc.health.v1.Health/Check" },
 	})
 	if err != nil {
@@ -145,12 +150,19 @@ func (c *Coordinator) Serve(ctx context.Context) error {
 	polling, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() { c.poller.Run(polling) })
-	err := c.server.Serve(ctx, c.handler(), 30*time.Second)
-	c.mu.Lock()
-	for _, q := range c.queries {
-		q.cancel(sqlerr.New(sqlerr.Draining, sqlerr.Pos{}, "the server is stopping"))
-	}
-	c.mu.Unlock()
+	serving, stopServing := context.WithCancel(polling)
+	wg.Go(func() {
+		select {
+		case <-ctx.Done():
+			c.drain()
+		case <-serving.Done():
+		}
+		stopServing()
+	})
+	err := c.server.Serve(serving, c.handler(), c.limits.cut+time.Second)
+	stopServing()
+	c.cancelAll()
+	c.running.Wait()
 	c.pages.close()
 	stop()
 	wg.Wait()
@@ -158,7 +170,50 @@ func (c *Coordinator) Serve(ctx context.Context) error {
 	return errors.Join(err, c.engine.Close())
 }
 
+// Close gives the port back, for a coordinator whose Serve was never called.
+func (c *Coordinator) Close() error { return errors.Join(c.server.Close(), c.engine.Close()) }
+
+// drain takes no new statement, and returns when those that run have ended or, at the time-out, were ended. Results that are
+// fetched page by page may take as long.
+func (c *Coordinator) drain() {
+	c.mu.Lock()
+	c.draining = true
+	n := len(c.queries)
+	c.mu.Unlock()
+	if n > 0 {
+		c.log.Info("draining", "queries", n, "timeout", c.limits.stop)
+	}
+	idle := make(chan struct{})
+	go func() {
+		defer close(idle)
+		c.running.Wait()
+	}()
+	limit := time.NewTimer(c.limits.stop)
+	defer limit.Stop()
+	select {
+	case <-idle:
+	case <-limit.C:
+		c.log.Warn("drain time-out: cancelling what still runs")
+		c.cancelAll()
+		<-idle
+	}
+}
+
+func (c *Coordinator) cancelAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.queries {
+		q.cancel(sqlerr.New(sqlerr.Draining, sqlerr.Pos{}, "the server is stopping"))
+	}
+}
+
 func (c *Coordinator) ready() error {
+	c.mu.Lock()
+	draining := c.draining
+	c.mu.Unlock()
+	if draining {
+		return errors.New("draining")
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	_, err := c.admit(ctx, "")
@@ -186,7 +241,7 @@ func (c *Coordinator) handler() http.Handler {
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(
 		apiv1connect.QueryServiceName, apiv1connect.ClusterServiceName, apiv1connect.VersionServiceName,
 	)))
-	return mux
+	return httpserve.Cuttable(mux)
 }
 
 // strictJSON refuses what a request has too many of, and answers with every field, so that a script finds what it looks for.

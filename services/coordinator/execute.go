@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
 	"github.com/fletchdb/fletch/gen/go/fletch/api/v1/apiv1connect"
+	"github.com/fletchdb/fletch/services/internal/httpserve"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 )
 
@@ -28,11 +28,13 @@ func (s *queryService) Execute(ctx context.Context, req *apiv1.ExecuteRequest, s
 		return err
 	}
 	c := s.coordinator
+	call := ctx
 	ctx, q, err := c.start(ctx, req.GetStatement(), req.GetOptions())
 	if err != nil {
 		return rpcerr.ToAPI(err, "", 0)
 	}
 	defer c.finish(q)
+	defer httpserve.CutOff(call, ctx, c.limits.cut)() // a client that does not read holds nothing up
 	out := &eventSink{ctx: ctx, query: q, stream: stream}
 	stop := out.tick(req)
 	end, err := c.run(ctx, q, out)
@@ -120,7 +122,7 @@ func (s *queryService) Cancel(ctx context.Context, req *apiv1.CancelRequest) (*a
 	select {
 	case <-q.done:
 	case <-ctx.Done():
-		return nil, errors.Join(context.Cause(ctx))
+		return nil, context.Cause(ctx)
 	}
 	return &apiv1.CancelResponse{}, nil
 }

@@ -7,7 +7,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -24,13 +26,12 @@ import (
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 )
 
-// Bounds of Fetch: rows and bytes of a page, and how long a query waits for somebody to ask for the next.
+// Bounds of Fetch: rows and bytes of a page, and how many queries wait for their next page.
 const (
 	pageRows  = 1000
 	pageLimit = 10_000
 	pageBytes = 4 << 20
-	pageIdle  = 60 * time.Second
-	maxPaged  = 1000 // queries that wait for their next page
+	maxPaged  = 1000
 )
 
 // pages is the queries whose result somebody fetches page by page.
@@ -45,10 +46,11 @@ func newPages(c *Coordinator) *pages { return &pages{c: c, cursor: map[string]*c
 
 // A cursor is a running query and where its reader is.
 type cursor struct {
-	query   *query
-	sink    *rowSink
-	idle    *time.Timer
+	query *query
+	sink  *rowSink
+
 	mu      sync.Mutex // held while a page is made
+	idle    *time.Timer
 	pending []*structpb.ListValue
 	current string               // token that gives last
 	last    *apiv1.FetchResponse // the page given last; asked for again it is given again
@@ -89,12 +91,11 @@ func (p *pages) first(ctx context.Context, req *apiv1.FetchRequest, size int) (*
 		end, err := p.c.run(running, q, cur.sink)
 		cur.sink.finish(end, err)
 	}()
-	gone := context.AfterFunc(ctx, func() { q.cancel(context.Canceled) })
 	cur.mu.Lock()
 	defer cur.mu.Unlock()
 	page, err := p.page(ctx, cur, size)
-	if !gone() || err != nil {
-		q.cancel(context.Canceled)
+	if err != nil {
+		q.cancel(context.Canceled) // nobody has a token of it
 		return nil, rpcerr.ToAPI(err, q.id, 0)
 	}
 	return page, nil
@@ -106,88 +107,104 @@ func (p *pages) more(ctx context.Context, token string, size int) (*apiv1.FetchR
 	cur := p.cursor[token]
 	p.mu.Unlock()
 	if cur == nil {
-		return nil, connect.NewError(connect.CodeNotFound, "no such page: its query has ended, or nobody asked for the next page for 60 s")
+		return nil, errNoPage
 	}
 	cur.mu.Lock()
 	defer cur.mu.Unlock()
-	if token == cur.current {
+	switch token {
+	case cur.current:
+		p.wait(cur)
 		return cur.last, nil
-	}
-	if token != cur.next {
-		return nil, connect.NewError(connect.CodeNotFound, "no such page: a later one was asked for already")
-	}
-	page, err := p.page(ctx, cur, size)
-	if err != nil {
-		cur.query.cancel(context.Canceled)
+	case cur.next:
+		page, err := p.page(ctx, cur, size)
+		if err == nil {
+			return page, nil
+		}
+		if ctx.Err() != nil {
+			p.wait(cur)
+		} else {
+			p.forget(cur)
+		}
 		return nil, rpcerr.ToAPI(err, cur.query.id, cur.sink.given)
 	}
-	return page, nil
+	return nil, errNoPage
 }
 
-// page makes the next page of cur, whose mutex is held.
+var errNoPage = connect.NewError(connect.CodeNotFound, "no such page: its query has ended, nobody asked for too long, or a later page was asked for")
+
+// page makes the next page of cur, whose mutex is held. A caller who goes away loses no row: the page can be asked for again.
 func (p *pages) page(ctx context.Context, cur *cursor, size int) (*apiv1.FetchResponse, error) {
 	if cur.idle != nil {
 		cur.idle.Stop()
 	}
 	out := &apiv1.FetchResponse{QueryId: cur.query.id}
 	bytes := 0
-	ended := false
-	for len(out.Rows) < size && bytes < pageBytes {
+	for len(out.Rows) < size {
 		if len(cur.pending) == 0 {
 			rows, err := cur.sink.take(ctx)
 			if errors.Is(err, io.EOF) {
-				ended = true
+				out.End = cur.sink.end
 				break
 			}
 			if err != nil {
-				p.forget(cur)
+				cur.pending = out.Rows
 				return nil, err
 			}
 			cur.pending = rows
 			continue
 		}
-		bytes += proto.Size(cur.pending[0]) + 4
+		more := proto.Size(cur.pending[0]) + 4
+		if bytes += more; bytes > pageBytes && len(out.Rows) > 0 {
+			break
+		}
 		out.Rows = append(out.Rows, cur.pending[0])
 		cur.pending = cur.pending[1:]
 	}
 	out.Columns = cur.sink.columns()
-	cur.sink.given += uint64(len(out.Rows))
-	if ended {
-		out.End = cur.sink.end
-	}
-	if err := p.advance(cur, out, ended); err != nil {
+	if err := p.advance(cur, out); err != nil {
 		return nil, err
 	}
+	cur.sink.given += uint64(len(out.Rows))
 	return out, nil
 }
 
-// advance gives out the token of the page after out, and lets the query end when nobody asks for it.
-func (p *pages) advance(cur *cursor, out *apiv1.FetchResponse, ended bool) error {
+// advance makes out the last page of cur and gives out the token of the page after it, if there is one.
+func (p *pages) advance(cur *cursor, out *apiv1.FetchResponse) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if cur.next == "" && out.End == nil && len(p.cursor) >= 2*maxPaged {
+		return sqlerr.Newf(sqlerr.TooManyQueries, sqlerr.Pos{}, "%d queries wait for their next page to be fetched", maxPaged)
+	}
 	delete(p.cursor, cur.current)
-	cur.current, cur.last = cur.next, out
-	if ended {
-		cur.next = ""
-	} else {
-		if len(p.cursor) >= 2*maxPaged {
-			return sqlerr.Newf(sqlerr.TooManyQueries, sqlerr.Pos{}, "%d queries wait for their next page to be fetched", maxPaged)
-		}
-		var b [18]byte
-		_, _ = rand.Read(b[:])
-		cur.next = base64.RawURLEncoding.EncodeToString(b[:])
+	cur.current, cur.last, cur.next = cur.next, out, ""
+	if out.End == nil {
+		cur.next = newToken()
 		out.NextPageToken = cur.next
 		p.cursor[cur.next] = cur
 	}
-	if cur.current == "" && cur.next == "" {
-		return nil
+	if cur.current != "" || cur.next != "" {
+		p.wait(cur)
 	}
-	cur.idle = time.AfterFunc(pageIdle, func() { p.forget(cur) })
 	return nil
 }
 
+func newToken() string {
+	var b [18]byte
+	_, _ = rand.Read(b[:])
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// wait lets cur's query end when nobody asks for a page for long. cur's mutex is held.
+func (p *pages) wait(cur *cursor) {
+	if cur.idle == nil {
+		cur.idle = time.AfterFunc(p.c.limits.page, func() { p.forget(cur) })
+		return
+	}
+	cur.idle.Reset(p.c.limits.page)
+}
+
 func (p *pages) forget(cur *cursor) {
-	cur.query.cancel(sqlerr.New(sqlerr.Timeout, sqlerr.Pos{}, "nobody asked for the next page for 60 s"))
+	cur.query.cancel(sqlerr.New(sqlerr.Timeout, sqlerr.Pos{}, "nobody asked for the result's next page for too long"))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for token, c := range p.cursor {
@@ -199,12 +216,13 @@ func (p *pages) forget(cur *cursor) {
 
 func (p *pages) close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for token, cur := range p.cursor {
-		if cur.idle != nil {
-			cur.idle.Stop()
-		}
-		delete(p.cursor, token)
+	cursors := slices.Collect(maps.Values(p.cursor))
+	clear(p.cursor)
+	p.mu.Unlock()
+	for _, cur := range cursors {
+		cur.mu.Lock()
+		cur.idle.Stop()
+		cur.mu.Unlock()
 	}
 }
 

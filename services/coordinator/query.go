@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,6 +78,7 @@ func (c *Coordinator) start(ctx context.Context, statement string, options *apiv
 		id: "q" + hex.EncodeToString(b[:]), statement: statement, options: options, started: time.Now(), done: make(chan struct{}),
 		progress: map[taskRef]*workerv1.TaskProgress{}, metrics: map[taskRef]*workerv1.TaskMetrics{}, memory: map[string]uint64{}, usedNow: map[string]uint64{},
 	}
+	ctx, q.cancel = context.WithCancelCause(ctx)
 	timeout := c.cfg.timeout
 	if asked := options.GetTimeout().AsDuration(); asked > 0 && (timeout <= 0 || asked < timeout) {
 		timeout = asked
@@ -86,12 +86,16 @@ func (c *Coordinator) start(ctx context.Context, statement string, options *apiv
 	if timeout > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, timeout, sqlerr.New(sqlerr.Timeout, sqlerr.Pos{}, "canceling statement due to statement timeout"))
-		context.AfterFunc(ctx, stop)
+		context.AfterFunc(ctx, stop) // at the latest when finish cancels
 	}
-	ctx, q.cancel = context.WithCancelCause(ctx)
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.draining {
+		q.cancel(context.Canceled)
+		return nil, nil, sqlerr.New(sqlerr.Draining, sqlerr.Pos{}, "the server is stopping")
+	}
 	c.queries[q.id] = q
-	c.mu.Unlock()
+	c.running.Add(1)
 	return ctx, q, nil
 }
 
@@ -102,17 +106,15 @@ func (c *Coordinator) finish(q *query) {
 	c.mu.Lock()
 	delete(c.queries, q.id)
 	c.mu.Unlock()
+	c.running.Done()
 }
 
 // run plans and runs q, again where that is safe, and gives its end, with the error in it if there was one.
 func (c *Coordinator) run(ctx context.Context, q *query, out sink) (*apiv1.QueryEnd, error) {
 	err := c.attempts(ctx, q, &counting{sink: out, query: q})
 	if err != nil {
-		if ctx.Err() != nil && !errors.Is(err, context.Canceled) {
-			// what failed, failed because the query ended
-			err = context.Cause(ctx)
-		} else if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-			err = context.Cause(ctx)
+		if ctx.Err() != nil {
+			err = context.Cause(ctx) // what failed, failed because the query ended
 		}
 		err = q.explainRows(rpcerr.Of(err))
 	}

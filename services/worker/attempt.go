@@ -148,8 +148,8 @@ func (r *registry) count() int {
 	return len(r.open)
 }
 
-// close ends every attempt.
-func (r *registry) close() {
+// close ends every attempt, for cause.
+func (r *registry) close(cause error) {
 	r.mu.Lock()
 	var open []*attempt
 	for _, a := range r.open {
@@ -157,7 +157,7 @@ func (r *registry) close() {
 	}
 	r.mu.Unlock()
 	for _, a := range open {
-		r.end(a, context.Canceled)
+		r.end(a, cause)
 	}
 }
 

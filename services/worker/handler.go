@@ -21,7 +21,9 @@ import (
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
 	"github.com/fletchdb/fletch/gen/go/fletch/worker/v1/workerv1connect"
 	"github.com/fletchdb/fletch/services/internal/arrowwire"
+	"github.com/fletchdb/fletch/services/internal/httpserve"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
+	"github.com/fletchdb/fletch/services/resolver"
 )
 
 // maxRequest is the largest request, in bytes.
@@ -123,6 +125,7 @@ func (h *handler) SetPlan(_ context.Context, req *workerv1.SetPlanRequest) (*wor
 		return nil, errNotFound
 	}
 	if old := a.tasks[t.key]; old != nil {
+		t.cancel(nil)
 		if old.content == t.content {
 			return &workerv1.SetPlanResponse{}, nil
 		}
@@ -186,7 +189,7 @@ func checkInputs(n physical.Node, inputs map[int32]*workerv1.StageInput) error {
 			return sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: stage %d has no producer", r.Stage)
 		}
 		for _, p := range in.GetProducers() {
-			if p.GetUrl() == "" || p.GetIdentity() == nil {
+			if url, err := resolver.CheckURL(p.GetUrl()); err != nil || url != p.GetUrl() || p.GetIdentity() == nil {
 				return sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: a producer of stage %d without address or identity", r.Stage)
 			}
 		}
@@ -204,9 +207,16 @@ func (h *handler) ExecuteTask(ctx context.Context, req *workerv1.ExecuteTaskRequ
 	if err != nil {
 		return err
 	}
+	if req.GetUnwanted() {
+		return nil
+	}
 	defer outlet.close()
+	defer httpserve.CutOff(ctx, outlet.task.attempt.ctx, cutGrace)()
 	return rpcerr.ToWorker(h.stream(ctx, outlet))
 }
+
+// cutGrace is how long the reader of a stream has to take what is being written when the attempt ends.
+const cutGrace = 500 * time.Millisecond
 
 // claim finds the outlet that a consumer asks for, once, and starts the task.
 func (w *Worker) claim(req *workerv1.ExecuteTaskRequest) (*outlet, error) {
@@ -215,16 +225,19 @@ func (w *Worker) claim(req *workerv1.ExecuteTaskRequest) (*outlet, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.mu.Lock()
+	a.mu.Lock() // held until the task runs, so that whoever ends the attempt waits for it
+	defer a.mu.Unlock()
+	if a.ctx.Err() != nil {
+		return nil, errNotFound
+	}
 	t := a.tasks[taskKey{key.GetStage(), key.GetTask()}]
-	a.mu.Unlock()
 	if t == nil {
 		return nil, connect.NewError(connect.CodeNotFound, "no such task is planned here")
 	}
 	if subtle.ConstantTimeCompare(t.token, req.GetToken()) != 1 {
 		return nil, connect.NewError(connect.CodePermissionDenied, "the attempt's token is missing or wrong")
 	}
-	return t.claim(req.GetPartition(), req.GetConsumer())
+	return t.claim(req.GetPartition(), req.GetConsumer(), req.GetUnwanted())
 }
 
 func (h *handler) stream(ctx context.Context, o *outlet) error {

@@ -15,6 +15,7 @@ import (
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
 	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/internal/pull"
+	"github.com/fletchdb/fletch/services/internal/rpcerr"
 )
 
 // openRemote gives the rows that a stage's tasks send to this task.
@@ -126,16 +127,16 @@ type inflow struct {
 // read.
 func (s *remoteSource) open(p *workerv1.Producer) inflow {
 	w := s.task.worker
-	key := &workerv1.TaskKey{Query: s.task.attempt.key.query, Attempt: s.task.attempt.key.number, Stage: uint32(s.remote.Stage), Task: p.GetTask()}
-	req := &workerv1.ExecuteTaskRequest{Key: key, Partition: s.partition(), Consumer: s.task.key.task, Token: s.task.token}
+	req := s.task.request(s.remote.Stage, p)
 	if identity.Same(p.GetIdentity(), w.self) {
 		var o *outlet
 		return inflow{
 			next: func(ctx context.Context) (arrow.RecordBatch, error) {
 				if o == nil {
+					s.task.ask(s.remote.Stage, p.GetTask())
 					var err error
 					if o, err = w.claim(req); err != nil {
-						return nil, err
+						return nil, rpcerr.FromWorker(ctx, w.URL(), err)
 					}
 				}
 				return o.next(ctx)
@@ -151,6 +152,7 @@ func (s *remoteSource) open(p *workerv1.Producer) inflow {
 	return inflow{
 		next: func(context.Context) (arrow.RecordBatch, error) {
 			if stream == nil {
+				s.task.ask(s.remote.Stage, p.GetTask())
 				var err error
 				if stream, err = pull.Open(s.ctx, w.dialer, p, req); err != nil {
 					return nil, err
@@ -174,14 +176,6 @@ func (s *remoteSource) open(p *workerv1.Producer) inflow {
 			}
 		},
 	}
-}
-
-// partition is which of a producer's partitions this task reads: its own of a dealt output, the one there is of another.
-func (s *remoteSource) partition() uint32 {
-	if s.task.inputs[s.remote.Stage].GetPartitioned() {
-		return s.task.key.task
-	}
-	return 0
 }
 
 // A remoteReader turns batches of a stage into vectors, which are checked here, where they enter.

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/vector"
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
+	"github.com/fletchdb/fletch/services/internal/arrowwire"
+	"github.com/fletchdb/fletch/services/internal/identity"
+	"github.com/fletchdb/fletch/services/internal/pull"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 )
 
@@ -40,8 +44,15 @@ type task struct {
 
 	mu       sync.Mutex
 	started  bool
-	open     int          // outlets that are not closed
-	exchange *budget.User // what the outlets hold
+	asked    map[producerKey]bool // producers that were asked for rows
+	open     int                  // outlets that are not closed
+	exchange *budget.User         // what the outlets hold
+}
+
+// A producerKey is a task of a stage that a task reads.
+type producerKey struct {
+	stage int32
+	task  uint32
 }
 
 // errUnread ends a task whose output nobody reads any more.
@@ -52,6 +63,7 @@ func (t *task) prepare(threads, batchRows int) (err error) {
 	if t.schema, err = arrowio.SchemaOf(t.root.Schema(), t.form()); err != nil {
 		return err
 	}
+	t.asked = map[producerKey]bool{}
 	t.ctx, t.cancel = context.WithCancelCause(t.attempt.ctx)
 	t.env = &exec.Env{Threads: threads, BatchRows: batchRows, Filters: &exec.RuntimeFilters{}, Metrics: &exec.Metrics{}}
 	t.env.OpenScan = func(ctx context.Context, scan *physical.Scan) (exec.Source, error) {
@@ -86,35 +98,53 @@ func (t *task) batchRows() int64 {
 	return vector.DefaultBatch
 }
 
-// claim gives the outlet of a partition to one consumer, once, and starts the task if it is the first to ask.
-func (t *task) claim(partition, consumer uint32) (*outlet, error) {
-	if int(partition) >= t.out.Partitions {
+// claim gives the outlet of a partition to one consumer, once, and starts the task if it is the first to ask for rows. An
+// unwanted outlet is closed. The attempt's mutex is held, and the attempt is open.
+func (t *task) claim(partition, consumer uint32, unwanted bool) (*outlet, error) {
+	if int64(partition) >= int64(t.out.Partitions) {
 		return nil, connect.Errorf(connect.CodeInvalidArgument, "partition %d of %d", partition, t.out.Partitions)
 	}
 	at := t.outlets[int(partition)*t.out.Consumers:][:t.out.Consumers]
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, o := range at {
-		if o.consumer != consumer {
-			continue
-		}
-		if o.claimed {
-			return nil, connect.NewError(connect.CodeAlreadyExists, "the partition was handed out before")
-		}
-		o.claimed = true
-		if !t.started {
-			t.started = true
-			t.attempt.wg.Add(1)
-			go t.run()
-		}
-		return o, nil
+	i := slices.IndexFunc(at, func(o *outlet) bool { return o.consumer == consumer })
+	switch {
+	case i < 0:
+		t.mu.Unlock()
+		return nil, connect.Errorf(connect.CodeInvalidArgument, "partition %d is not for consumer %d", partition, consumer)
+	case at[i].claimed:
+		t.mu.Unlock()
+		return nil, connect.NewError(connect.CodeAlreadyExists, "the partition was handed out before")
 	}
-	return nil, connect.Errorf(connect.CodeInvalidArgument, "partition %d is not for consumer %d", partition, consumer)
+	at[i].claimed = true
+	run := t.run
+	if unwanted {
+		run = t.skip
+	}
+	begin := !t.started && (!unwanted || t.open == 1)
+	t.started = t.started || begin
+	t.mu.Unlock()
+	if unwanted {
+		at[i].close()
+	}
+	if begin {
+		t.attempt.wg.Go(run)
+	}
+	return at[i], nil
+}
+
+// skip ends a task of which nobody wanted a row.
+func (t *task) skip() {
+	for _, o := range t.outlets {
+		o.finish(nil)
+	}
+	t.attempt.events.add(&workerv1.WatchResponse{Event: &workerv1.WatchResponse_Finished{Finished: &workerv1.TaskFinished{
+		Progress: t.progress(), Metrics: t.metrics(0),
+	}}})
+	t.leave()
 }
 
 // run executes the plan into the outlets and reports how it ended.
 func (t *task) run() {
-	defer t.attempt.wg.Done()
 	begin := time.Now()
 	sink := newDeal(t)
 	err := exec.Run(t.ctx, t.root, t.env, sink)
@@ -132,6 +162,7 @@ func (t *task) run() {
 		t.attempt.events.add(&workerv1.WatchResponse{Event: &workerv1.WatchResponse_Finished{Finished: &workerv1.TaskFinished{
 			Progress: t.progress(), Metrics: t.metrics(time.Since(begin)),
 		}}})
+		t.leave()
 		return
 	}
 	e := rpcerr.Of(err)
@@ -141,6 +172,53 @@ func (t *task) run() {
 	t.attempt.events.add(&workerv1.WatchResponse{Event: &workerv1.WatchResponse_Failed{Failed: &workerv1.TaskFailed{
 		Task: t.ref(), Error: rpcerr.WorkerDetail(e, t.ref(), t.worker.URL()),
 	}}})
+}
+
+// ask notes that a producer is being asked for rows.
+func (t *task) ask(stage int32, task uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked[producerKey{stage, task}] = true
+}
+
+// leave tells the producers that were not asked that they need not keep rows for this task. It can fail nothing: what is left
+// untold ends with the attempt.
+func (t *task) leave() {
+	var wg sync.WaitGroup
+	for stage, in := range t.inputs {
+		for _, p := range in.GetProducers() {
+			t.mu.Lock()
+			asked := t.asked[producerKey{stage, p.GetTask()}]
+			t.mu.Unlock()
+			if asked {
+				continue
+			}
+			req := t.request(stage, p)
+			req.Unwanted = true
+			wg.Go(func() {
+				if identity.Same(p.GetIdentity(), t.worker.self) {
+					_, _ = t.worker.claim(req)
+					return
+				}
+				if s, err := pull.Open(t.attempt.ctx, t.worker.dialer, p, req); err == nil {
+					_ = s.Receive(&arrowwire.Message{})
+					s.Close()
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+// request is what this task asks of a producer.
+func (t *task) request(stage int32, p *workerv1.Producer) *workerv1.ExecuteTaskRequest {
+	req := &workerv1.ExecuteTaskRequest{
+		Key: &workerv1.TaskKey{Query: t.attempt.key.query, Attempt: t.attempt.key.number, Stage: uint32(stage), Task: p.GetTask()}, Consumer: t.key.task, Token: t.token,
+	}
+	if t.inputs[stage].GetPartitioned() {
+		req.Partition = t.key.task // its own; of an output that is not dealt out, the one there is
+	}
+	return req
 }
 
 func (t *task) ref() *workerv1.TaskRef {

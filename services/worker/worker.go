@@ -19,6 +19,7 @@ import (
 	"connectrpc.com/grpcreflect/v2"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/fletchdb/fletch/engine/sqlerr"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
 	"github.com/fletchdb/fletch/gen/go/fletch/worker/v1/workerv1connect"
 	"github.com/fletchdb/fletch/services/internal/arrowwire"
@@ -39,6 +40,7 @@ type config struct {
 	allowHosts   []string
 	logger       *slog.Logger
 	drainTimeout time.Duration
+	patience     time.Duration // with a reader that stops reading
 }
 
 // WithVersion sets the user's own version string: workers of different versions never meet in one query. It is at most 128
@@ -129,7 +131,7 @@ func New(options ...Option) (*Worker, error) {
 	w.attempts = newRegistry()
 	w.server, err = httpserve.Listen(httpserve.Config{
 		Listen: c.listen, Credentials: credentials, Bearer: credentials.Secret, AnyHost: true, AllowHosts: c.allowHosts,
-		Open: func(path string) bool { return path == "/grpc.health.v1.Health/Check" },
+		Open: func(path string) bool { return path == "/grpc.health.v1.Health/Check" }, WriteTimeout: c.patience,
 		Ready: func() error {
 			if w.attempts.draining() {
 				return errors.New("draining")
@@ -156,10 +158,7 @@ func (w *Worker) Version() string { return w.self.GetVersion() }
 // Serve answers calls until ctx ends. Then it drains: it takes no new attempt, serves those that it knows to their end or to the
 // drain time-out, and returns nil.
 func (w *Worker) Serve(ctx context.Context) error {
-	defer w.dialer.Close()
-	defer func() { _ = w.files.Close() }()
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -173,10 +172,22 @@ func (w *Worker) Serve(ctx context.Context) error {
 	err := w.server.Serve(serving, w.handler(), 2*time.Second)
 	stop()
 	<-drained
-	w.attempts.close()
-	return err
+	w.attempts.close(w.stopping())
+	w.dialer.Close()
+	return errors.Join(err, w.files.Close())
 }
 
+// Close gives the port back, for a worker whose Serve was never called.
+func (w *Worker) Close() error {
+	return errors.Join(w.server.Close(), w.files.Close())
+}
+
+// stopping is why a worker that ends cancels what still runs: to its coordinator it is lost.
+func (w *Worker) stopping() error {
+	return sqlerr.Newf(sqlerr.WorkerLost, sqlerr.Pos{}, "lost worker %s: it stops", w.URL())
+}
+
+// drain takes no new attempt, and returns when those that are open have ended or, at the time-out, were ended.
 func (w *Worker) drain() {
 	open := w.attempts.drain()
 	if open > 0 {
@@ -188,6 +199,7 @@ func (w *Worker) drain() {
 	case <-w.attempts.idle():
 	case <-limit.C:
 		w.log.Warn("drain time-out: cancelling what still runs", "attempts", w.attempts.count())
+		w.attempts.close(w.stopping())
 	}
 }
 
@@ -206,7 +218,7 @@ func (w *Worker) handler() http.Handler {
 		connecthttp.WithCompressors(),
 	)
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(workerv1connect.WorkerServiceName)))
-	return mux
+	return httpserve.Cuttable(mux)
 }
 
 func (w *Worker) info() *identityv1.WorkerInfoResponse {

@@ -442,7 +442,10 @@ type ExecuteTaskRequest struct {
 	// Number of the consuming task, from 0: a broadcast partition has several consumers.
 	Consumer uint32 `protobuf:"varint,3,opt,name=consumer,proto3" json:"consumer,omitempty"`
 	// The attempt's token.
-	Token         []byte `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	Token []byte `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	// The consumer wants no row of it: it is handed out and closed at once, and the stream is empty. A task that nobody wants a row
+	// of does not run, and finishes.
+	Unwanted      bool `protobuf:"varint,5,opt,name=unwanted,proto3" json:"unwanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -503,6 +506,13 @@ func (x *ExecuteTaskRequest) GetToken() []byte {
 		return x.Token
 	}
 	return nil
+}
+
+func (x *ExecuteTaskRequest) GetUnwanted() bool {
+	if x != nil {
+		return x.Unwanted
+	}
+	return false
 }
 
 // StreamFrame is what app_metadata of a FlightData holds, where it is not empty.
@@ -932,10 +942,7 @@ type TaskFinished struct {
 	// The task's last progress.
 	Progress *TaskProgress `protobuf:"bytes,1,opt,name=progress,proto3" json:"progress,omitempty"`
 	// What it did. Without operators unless operator_metrics was set.
-	Metrics *TaskMetrics `protobuf:"bytes,2,opt,name=metrics,proto3" json:"metrics,omitempty"`
-	// Producers that it never asked for rows, as a join with nothing on one side need not ask for the other. A task that none of
-	// its consumers asked never ran, and will tell nothing.
-	Unasked       []*TaskRef `protobuf:"bytes,3,rep,name=unasked,proto3" json:"unasked,omitempty"`
+	Metrics       *TaskMetrics `protobuf:"bytes,2,opt,name=metrics,proto3" json:"metrics,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -980,13 +987,6 @@ func (x *TaskFinished) GetProgress() *TaskProgress {
 func (x *TaskFinished) GetMetrics() *TaskMetrics {
 	if x != nil {
 		return x.Metrics
-	}
-	return nil
-}
-
-func (x *TaskFinished) GetUnasked() []*TaskRef {
-	if x != nil {
-		return x.Unasked
 	}
 	return nil
 }
@@ -1078,12 +1078,13 @@ const file_fletch_worker_v1_worker_proto_rawDesc = "" +
 	"\athreads\x18\x03 \x01(\rR\athreads\x12\x1d\n" +
 	"\n" +
 	"batch_rows\x18\x04 \x01(\rR\tbatchRows\x12)\n" +
-	"\x10operator_metrics\x18\x05 \x01(\bR\x0foperatorMetrics\"\x91\x01\n" +
+	"\x10operator_metrics\x18\x05 \x01(\bR\x0foperatorMetrics\"\xad\x01\n" +
 	"\x12ExecuteTaskRequest\x12+\n" +
 	"\x03key\x18\x01 \x01(\v2\x19.fletch.worker.v1.TaskKeyR\x03key\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\rR\tpartition\x12\x1a\n" +
 	"\bconsumer\x18\x03 \x01(\rR\bconsumer\x12\x14\n" +
-	"\x05token\x18\x04 \x01(\fR\x05token\"M\n" +
+	"\x05token\x18\x04 \x01(\fR\x05token\x12\x1a\n" +
+	"\bunwanted\x18\x05 \x01(\bR\bunwanted\"M\n" +
 	"\vStreamFrame\x12/\n" +
 	"\x03end\x18\x01 \x01(\v2\x1b.fletch.worker.v1.StreamEndH\x00R\x03endB\r\n" +
 	"\x05frame\x12\x04\xc0\xf1\x1b\x01\"9\n" +
@@ -1107,11 +1108,10 @@ const file_fletch_worker_v1_worker_proto_rawDesc = "" +
 	"\vmemory_used\x18\x02 \x01(\x04R\n" +
 	"memoryUsed\x12\x1f\n" +
 	"\vmemory_peak\x18\x03 \x01(\x04R\n" +
-	"memoryPeak\"\xb8\x01\n" +
+	"memoryPeak\"\x83\x01\n" +
 	"\fTaskFinished\x12:\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1e.fletch.worker.v1.TaskProgressR\bprogress\x127\n" +
-	"\ametrics\x18\x02 \x01(\v2\x1d.fletch.worker.v1.TaskMetricsR\ametrics\x123\n" +
-	"\aunasked\x18\x03 \x03(\v2\x19.fletch.worker.v1.TaskRefR\aunasked\"p\n" +
+	"\ametrics\x18\x02 \x01(\v2\x1d.fletch.worker.v1.TaskMetricsR\ametrics\"p\n" +
 	"\n" +
 	"TaskFailed\x12-\n" +
 	"\x04task\x18\x01 \x01(\v2\x19.fletch.worker.v1.TaskRefR\x04task\x123\n" +
@@ -1183,22 +1183,21 @@ var file_fletch_worker_v1_worker_proto_depIdxs = []int32{
 	18, // 15: fletch.worker.v1.AttemptProgress.tasks:type_name -> fletch.worker.v1.TaskProgress
 	18, // 16: fletch.worker.v1.TaskFinished.progress:type_name -> fletch.worker.v1.TaskProgress
 	19, // 17: fletch.worker.v1.TaskFinished.metrics:type_name -> fletch.worker.v1.TaskMetrics
-	20, // 18: fletch.worker.v1.TaskFinished.unasked:type_name -> fletch.worker.v1.TaskRef
-	20, // 19: fletch.worker.v1.TaskFailed.task:type_name -> fletch.worker.v1.TaskRef
-	21, // 20: fletch.worker.v1.TaskFailed.error:type_name -> fletch.worker.v1.ErrorDetail
-	22, // 21: fletch.worker.v1.WorkerService.WorkerInfo:input_type -> fletch.identity.v1.WorkerInfoRequest
-	1,  // 22: fletch.worker.v1.WorkerService.SetPlan:input_type -> fletch.worker.v1.SetPlanRequest
-	6,  // 23: fletch.worker.v1.WorkerService.ExecuteTask:input_type -> fletch.worker.v1.ExecuteTaskRequest
-	9,  // 24: fletch.worker.v1.WorkerService.Watch:input_type -> fletch.worker.v1.WatchRequest
-	23, // 25: fletch.worker.v1.WorkerService.WorkerInfo:output_type -> fletch.identity.v1.WorkerInfoResponse
-	2,  // 26: fletch.worker.v1.WorkerService.SetPlan:output_type -> fletch.worker.v1.SetPlanResponse
-	24, // 27: fletch.worker.v1.WorkerService.ExecuteTask:output_type -> arrow.flight.protocol.FlightData
-	10, // 28: fletch.worker.v1.WorkerService.Watch:output_type -> fletch.worker.v1.WatchResponse
-	25, // [25:29] is the sub-list for method output_type
-	21, // [21:25] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	20, // 18: fletch.worker.v1.TaskFailed.task:type_name -> fletch.worker.v1.TaskRef
+	21, // 19: fletch.worker.v1.TaskFailed.error:type_name -> fletch.worker.v1.ErrorDetail
+	22, // 20: fletch.worker.v1.WorkerService.WorkerInfo:input_type -> fletch.identity.v1.WorkerInfoRequest
+	1,  // 21: fletch.worker.v1.WorkerService.SetPlan:input_type -> fletch.worker.v1.SetPlanRequest
+	6,  // 22: fletch.worker.v1.WorkerService.ExecuteTask:input_type -> fletch.worker.v1.ExecuteTaskRequest
+	9,  // 23: fletch.worker.v1.WorkerService.Watch:input_type -> fletch.worker.v1.WatchRequest
+	23, // 24: fletch.worker.v1.WorkerService.WorkerInfo:output_type -> fletch.identity.v1.WorkerInfoResponse
+	2,  // 25: fletch.worker.v1.WorkerService.SetPlan:output_type -> fletch.worker.v1.SetPlanResponse
+	24, // 26: fletch.worker.v1.WorkerService.ExecuteTask:output_type -> arrow.flight.protocol.FlightData
+	10, // 27: fletch.worker.v1.WorkerService.Watch:output_type -> fletch.worker.v1.WatchResponse
+	24, // [24:28] is the sub-list for method output_type
+	20, // [20:24] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_fletch_worker_v1_worker_proto_init() }
