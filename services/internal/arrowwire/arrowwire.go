@@ -232,24 +232,33 @@ func (c Codec) UnmarshalRead(ctx context.Context, src io.Reader, msg any) error 
 	return m.decode(data)
 }
 
+// decode reads an encoded message into *m, which holds nothing yet.
 func (m *Message) decode(data []byte) error {
 	*m = Message{}
+	if err := m.decodeFields(data); err != nil {
+		m.Release()
+		return fmt.Errorf("decode FlightData: %w", err)
+	}
+	return nil
+}
+
+func (m *Message) decodeFields(data []byte) error {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)
 		if n < 0 {
-			return fmt.Errorf("decode FlightData: %w", protowire.ParseError(n))
+			return protowire.ParseError(n)
 		}
 		data = data[n:]
 		if kind != protowire.BytesType {
 			if n = protowire.ConsumeFieldValue(number, kind, data); n < 0 {
-				return fmt.Errorf("decode FlightData: %w", protowire.ParseError(n))
+				return protowire.ParseError(n)
 			}
 			data = data[n:]
 			continue
 		}
 		value, n := protowire.ConsumeBytes(data)
 		if n < 0 {
-			return fmt.Errorf("decode FlightData: %w", protowire.ParseError(n))
+			return protowire.ParseError(n)
 		}
 		data = data[n:]
 		switch number {
@@ -272,11 +281,18 @@ func (m *Message) decode(data []byte) error {
 // pool recycles bodies. It is an arrow allocator only so that the last Release of a body finds its way back.
 var pool bodies
 
-type bodies struct{ classes [8]sync.Pool } // 64 KiB << i
+type bodies struct{ classes [8]sync.Pool }
+
+// smallest is the size of the first class, in bytes; each has twice the one before. Shorter bodies than half of it are not worth
+// keeping, and would hold too much memory each.
+const smallest = 64 << 10
 
 func (p *bodies) get(n int) []byte {
+	if n < smallest/2 {
+		return make([]byte, n)
+	}
 	for i := range p.classes {
-		if size := 64 << 10 << i; n <= size {
+		if size := smallest << i; n <= size {
 			if b, ok := p.classes[i].Get().(*[]byte); ok {
 				return (*b)[:n]
 			}
@@ -303,7 +319,7 @@ func (p *bodies) Reallocate(n int, b []byte) []byte {
 // Free takes b back.
 func (p *bodies) Free(b []byte) {
 	for i := range p.classes {
-		if cap(b) == 64<<10<<i {
+		if cap(b) == smallest<<i {
 			b = b[:0]
 			p.classes[i].Put(&b)
 			return
@@ -328,14 +344,18 @@ type Reader struct {
 
 // NewReader reads the stream whose messages recv gives; recv reports the transport's end as io.EOF. It reads the schema.
 // What comes is not trusted: a malformed message is an error, but offsets and codes inside a batch are the caller's to check.
-func NewReader(recv func(*Message) error) (r *Reader, err error) {
-	r = &Reader{recv: recv}
+func NewReader(recv func(*Message) error) (_ *Reader, err error) {
+	r := &Reader{recv: recv}
 	defer guard(&err)
 	r.ipc, err = ipc.NewReaderFromMessageReader(messages{r})
 	if r.err != nil {
-		return nil, r.err
+		err = r.err
 	}
-	return r, err
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
 }
 
 // Schema is the stream's schema.
@@ -412,8 +432,7 @@ func (s messages) Message() (*ipc.Message, error) {
 		r.ended = true
 		return nil, io.EOF
 	}
-	if len(m.Header) < 8 || binary.LittleEndian.Uint32(m.Header) > uint32(len(m.Header)) {
-		r.err = errors.New("decode record batch: malformed header")
+	if _, _, r.err = verify(m.Header, m.Size()); r.err != nil {
 		return nil, r.err
 	}
 	body := m.body

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	flatbuffers "github.com/google/flatbuffers/go"
 )
 
 // EndOfStream is what ends an Arrow IPC stream.
@@ -48,12 +46,12 @@ func (r *Relay) Next() (encapsulated []byte, rows int64, err error) {
 		r.ended = true
 		return nil, 0, io.EOF
 	}
-	rows, batch, err := batchRows(m.Header)
+	k, rows, err := verify(m.Header, m.Size())
 	if err != nil {
 		return nil, 0, err
 	}
-	r.rows += rows
-	if batch {
+	if k == kindBatch {
+		r.rows += rows
 		r.batches++
 	}
 	encapsulated, err = m.Encapsulated()
@@ -75,37 +73,4 @@ func (m *Message) Encapsulated() ([]byte, error) {
 		return nil, fmt.Errorf("encode record batch: %w", err)
 	}
 	return buf.Bytes(), nil
-}
-
-// batchRows is the number of rows that the header of an Arrow IPC message announces; batch tells whether it is a record batch.
-// The tables and their slots are those of Arrow's Message.fbs, format version 5.
-func batchRows(header []byte) (rows int64, batch bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("decode record batch: malformed header: %v", p)
-		}
-	}()
-	const (
-		slotHeaderType = 6
-		slotHeader     = 8
-		slotLength     = 4
-		recordBatch    = 3
-	)
-	root := flatbuffers.Table{Bytes: header, Pos: flatbuffers.GetUOffsetT(header)}
-	o := root.Offset(slotHeaderType)
-	if o == 0 || root.GetByte(flatbuffers.UOffsetT(o)+root.Pos) != recordBatch {
-		return 0, false, nil
-	}
-	var table flatbuffers.Table
-	if o = root.Offset(slotHeader); o == 0 {
-		return 0, false, errors.New("decode record batch: no header")
-	}
-	root.Union(&table, flatbuffers.UOffsetT(o))
-	if o = table.Offset(slotLength); o != 0 {
-		rows = table.GetInt64(flatbuffers.UOffsetT(o) + table.Pos)
-	}
-	if rows < 0 {
-		return 0, false, errors.New("decode record batch: a negative number of rows")
-	}
-	return rows, true, nil
 }
