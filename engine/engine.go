@@ -66,26 +66,32 @@ func (e *Engine) Close() error {
 	return e.roots.Close()
 }
 
-// Query runs one statement. It returns when the statement is planned; rows come from the Rows, which the caller closes. When
-// ctx ends, so does the query.
+// Query runs one statement in a session of its own: see Session.Query.
 func (e *Engine) Query(ctx context.Context, statement string) (*Rows, error) {
-	plan, err := e.Plan(ctx, statement)
-	if err != nil {
-		return nil, err
-	}
-	return e.Run(ctx, plan)
+	return e.NewSession().Query(ctx, statement)
 }
 
-// Run runs a plan of this engine in this process.
-func (e *Engine) Run(ctx context.Context, plan *Plan) (*Rows, error) {
+// env is what a plan runs in, made for one run.
+func (e *Engine) env(plan *Plan) *exec.Env {
 	threads := e.cfg.Threads
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	r := &Rows{plan: plan, env: &exec.Env{
+	env := &exec.Env{
 		Threads: threads, BatchRows: e.cfg.BatchRows, Budget: budget.New(e.cfg.Memory), Filters: &exec.RuntimeFilters{}, Metrics: &exec.Metrics{},
-	}}
-	r.env.OpenScan = func(ctx context.Context, scan *physical.Scan) (exec.Source, error) { return e.scanner.Open(ctx, scan, r.env) }
+	}
+	env.OpenScan = func(ctx context.Context, scan *physical.Scan) (exec.Source, error) {
+		if scan.Format == physical.Memory {
+			return plan.scanMemory(scan, env)
+		}
+		return e.scanner.Open(ctx, scan, env)
+	}
+	return env
+}
+
+// Run runs a plan of this engine in this process.
+func (e *Engine) Run(ctx context.Context, plan *Plan) (*Rows, error) {
+	r := &Rows{plan: plan, env: e.env(plan)}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	root := plan.Root
 	if plan.analyze {

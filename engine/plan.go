@@ -15,8 +15,8 @@ import (
 	"github.com/fletchdb/fletch/engine/logical"
 	"github.com/fletchdb/fletch/engine/lower"
 	"github.com/fletchdb/fletch/engine/optimize"
-	"github.com/fletchdb/fletch/engine/parse"
 	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/scan/memory"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 )
@@ -28,6 +28,7 @@ type Plan struct {
 
 	analyze bool
 	json    bool
+	memory  map[string]*memory.Table // tables of this process that Root scans, by the path in the scan
 }
 
 // Analyze tells that the plan's rows are not the result, but what running it counted.
@@ -37,7 +38,7 @@ func (p *Plan) Analyze() bool { return p.analyze }
 func (p *Plan) Local() bool { return !p.analyze && local(p.Root) }
 
 func local(n physical.Node) bool {
-	if _, ok := n.(*physical.Scan); ok {
+	if s, ok := n.(*physical.Scan); ok && s.Format != physical.Memory {
 		return false
 	}
 	for _, c := range n.Children() {
@@ -48,30 +49,16 @@ func local(n physical.Node) bool {
 	return true
 }
 
-// Plan reads and plans one statement. Errors are *sqlerr.Error with a position in the statement.
+// Plan reads and plans one statement of an engine without a session: what it makes, such as a table, is gone with it. Errors
+// are *sqlerr.Error with a position in the statement.
 func (e *Engine) Plan(ctx context.Context, statement string) (*Plan, error) {
-	s, err := parse.ParseOne(statement)
-	if err != nil {
-		return nil, err
-	}
-	switch s := s.(type) {
-	case *ast.QueryStatement:
-		return e.query(ctx, s.Query, nil)
-	case *ast.Explain:
-		return e.explain(ctx, s)
-	case *ast.Describe:
-		return e.describe(ctx, s)
-	case *ast.Show:
-		if s.Kind == ast.ShowTables {
-			return e.showTables(ctx)
-		}
-	}
-	return nil, sqlerr.New(sqlerr.Unsupported, s.At(), "this kind of statement is not supported yet").
-		WithHint("queries, EXPLAIN, DESCRIBE and SHOW TABLES are")
+	return e.NewSession().Plan(ctx, statement)
 }
 
-func (e *Engine) query(ctx context.Context, q *ast.Query, trace func(rule string, root logical.Node)) (*Plan, error) {
-	bound, err := bind.Query(ctx, q, e.catalog, bind.Config{Now: time.Now().UTC()})
+// query plans a query.
+func (s *Session) query(ctx context.Context, q *ast.Query, trace func(rule string, root logical.Node)) (*Plan, error) {
+	tables := s.snapshot()
+	bound, err := bind.Query(ctx, s.withViews(q), tables, bind.Config{Now: time.Now().UTC()})
 	if err != nil {
 		return nil, err
 	}
@@ -83,10 +70,10 @@ func (e *Engine) query(ctx context.Context, q *ast.Query, trace func(rule string
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{Root: root, Fields: root.Schema()}, nil
+	return &Plan{Root: root, Fields: root.Schema(), memory: tables.used}, nil
 }
 
-func (e *Engine) explain(ctx context.Context, s *ast.Explain) (*Plan, error) {
+func (se *Session) explain(ctx context.Context, s *ast.Explain) (*Plan, error) {
 	q, ok := s.Statement.(*ast.QueryStatement)
 	if !ok {
 		return nil, sqlerr.New(sqlerr.Unsupported, s.Statement.At(), "EXPLAIN explains queries only")
@@ -106,7 +93,7 @@ func (e *Engine) explain(ctx context.Context, s *ast.Explain) (*Plan, error) {
 			fmt.Fprintf(&steps, "-- %s\n%s\n", rule, explain.Logical(root, nil))
 		}
 	}
-	p, err := e.query(ctx, q.Query, trace)
+	p, err := se.query(ctx, q.Query, trace)
 	if err != nil {
 		return nil, err
 	}
@@ -162,17 +149,17 @@ func (p *Plan) Analyzed(m *exec.Metrics, elapsed time.Duration, peak int64) stri
 	return text + fmt.Sprintf("Total: %s, memory %s at the peak\n", elapsed.Round(10*time.Microsecond), budget.Bytes(peak))
 }
 
-func (e *Engine) describe(ctx context.Context, s *ast.Describe) (*Plan, error) {
+func (se *Session) describe(ctx context.Context, s *ast.Describe) (*Plan, error) {
 	var columns []physical.Field
 	switch {
 	case s.Query != nil:
-		p, err := e.query(ctx, s.Query, nil)
+		p, err := se.query(ctx, s.Query, nil)
 		if err != nil {
 			return nil, err
 		}
 		columns = p.Fields
 	case s.File != nil:
-		t, err := e.catalog.Path(ctx, s.File.Value)
+		t, err := se.snapshot().Path(ctx, s.File.Value)
 		if err != nil {
 			return nil, sqlerr.At(err, s.File.At())
 		}
@@ -180,7 +167,7 @@ func (e *Engine) describe(ctx context.Context, s *ast.Describe) (*Plan, error) {
 			columns = append(columns, physical.Field{Name: c.Name, Type: c.Type, Nullable: c.Nullable})
 		}
 	default:
-		t, err := e.catalog.Table(ctx, s.Table.Last().Name)
+		t, err := se.snapshot().Table(ctx, s.Table.Last().Name)
 		if err != nil {
 			return nil, sqlerr.At(err, s.Table.At())
 		}
@@ -196,8 +183,8 @@ func (e *Engine) describe(ctx context.Context, s *ast.Describe) (*Plan, error) {
 	return constant(n), nil
 }
 
-func (e *Engine) showTables(ctx context.Context) (*Plan, error) {
-	names, err := e.catalog.Tables(ctx)
+func (se *Session) showTables(ctx context.Context) (*Plan, error) {
+	names, err := se.snapshot().Tables(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,9 @@ var typeKinds = map[string]sqltype.Kind{
 // defaultScale is the scale of DECIMAL without parameters: PostgreSQL's has no limit, 38 digits need one.
 const defaultScale = 16
 
+// Type is the type that a type's name in a statement means. Errors stand at its place.
+func Type(t *ast.TypeName) (sqltype.Type, error) { return typeName(t) }
+
 func typeName(t *ast.TypeName) (sqltype.Type, error) {
 	name := strings.TrimPrefix(t.Name, "pg_catalog.")
 	kind, ok := typeKinds[name]

@@ -50,6 +50,7 @@ const (
 	Parquet Format = iota
 	CSV
 	JSON
+	Memory // no file: a table of the process that planned, which Files[0].Path names; it never leaves that process
 )
 
 // A File is a file as it was when the query was planned. Whoever opens it and finds another size, modification time or

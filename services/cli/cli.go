@@ -154,6 +154,7 @@ a coordinator. Workers of different versions never meet in one query.`,
 	add(groupQueries, sqlCommand(p), demoCommand(p))
 	add(groupCluster, serveCommand(p), workerCommand(p), workersCommand(p))
 	add(groupMore, versionCommand(p), configCommand(p), datagenCommand(p))
+	root.AddCommand(sltCommand(p))
 	return root
 }
 

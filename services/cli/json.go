@@ -9,6 +9,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/fletchdb/fletch/engine/arrowio"
 )
 
 // A jsonWriter writes objects, as a list or one per line. 64-bit integers and decimals are exact numbers; NaN and the infinities,
@@ -83,7 +85,7 @@ func (w *jsonWriter) Write(rec arrow.RecordBatch) error {
 
 // jsonOf writes the values of a column, NULL too.
 func jsonOf(a arrow.Array) cell {
-	text := cellOf(a)
+	text := arrowio.CellOf(a)
 	var scratch []byte
 	quoted := func(dst []byte, i int) []byte {
 		scratch = text(scratch[:0], i)

@@ -88,4 +88,3 @@ func (t *listing) without(names ...string) *listing {
 	}
 	return out
 }
-

@@ -49,6 +49,7 @@ type result interface {
 // embedded runs statements in this process.
 type embedded struct {
 	engine  *engine.Engine
+	session *engine.Session
 	timeout time.Duration
 }
 
@@ -56,7 +57,7 @@ func (r *embedded) close() { _ = r.engine.Close() }
 
 func (r *embedded) start(ctx context.Context, statement string, shows *progress) (result, error) {
 	ctx, cancel := limited(ctx, r.timeout, 0)
-	rows, err := r.engine.Query(ctx, statement)
+	rows, err := r.session.Query(ctx, statement)
 	if err != nil {
 		defer cancel()
 		return nil, ended(ctx, err)

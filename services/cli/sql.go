@@ -135,7 +135,7 @@ func (f *sqlFlags) session(p *process) (*session, error) {
 	if err != nil {
 		return nil, usagef("--tables: %w", err) // the one thing that opening looks at
 	}
-	se.on = &embedded{engine: e, timeout: f.timeout.d}
+	se.on = &embedded{engine: e, session: e.NewSession(), timeout: f.timeout.d}
 	return se, nil
 }
 

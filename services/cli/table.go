@@ -59,7 +59,7 @@ func (w *tableWriter) Write(rec arrow.RecordBatch) error {
 			row[c] = w.cell(rec.Column(c), cell, c, i)
 		}
 		w.rows++
-		if len(w.sample) < tableSample {
+		if !w.began && len(w.sample) < tableSample {
 			w.sample = append(w.sample, row)
 			continue
 		}

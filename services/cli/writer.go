@@ -2,17 +2,13 @@ package cli
 
 import (
 	"bufio"
-	"encoding/binary"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
-	"github.com/fletchdb/fletch/engine/sqltext"
-	"github.com/fletchdb/fletch/engine/vector/int128"
+	"github.com/fletchdb/fletch/engine/arrowio"
 	"github.com/fletchdb/fletch/engine/write/parquet"
 )
 
@@ -105,85 +101,6 @@ func (w *parquetWriter) Close() error {
 func (w *parquetWriter) Abort(string) error { return w.out.Flush() }
 
 // A cell writes row i of a column as text, as PostgreSQL would. The row is not NULL.
-type cell func(dst []byte, i int) []byte
+type cell = arrowio.Cell
 
-func cellsOf(rec arrow.RecordBatch) []cell {
-	cells := make([]cell, rec.NumCols())
-	for c := range cells {
-		cells[c] = cellOf(rec.Column(c))
-	}
-	return cells
-}
-
-func cellOf(a arrow.Array) cell {
-	switch a := a.(type) {
-	case *array.Boolean:
-		return func(dst []byte, i int) []byte { return sqltext.AppendBool(dst, a.Value(i)) }
-	case *array.String:
-		return func(dst []byte, i int) []byte { return append(dst, a.Value(i)...) }
-	case *array.Binary:
-		return func(dst []byte, i int) []byte { return sqltext.AppendBinary(dst, a.ValueString(i)) }
-	case *array.Float32:
-		return func(dst []byte, i int) []byte { return sqltext.AppendFloat32(dst, a.Value(i)) }
-	case *array.Float64:
-		return func(dst []byte, i int) []byte { return sqltext.AppendFloat(dst, a.Value(i)) }
-	case *array.Decimal128:
-		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
-		return func(dst []byte, i int) []byte {
-			v := a.Value(i)
-			return sqltext.AppendDecimal(dst, int128.Int128{Lo: v.LowBits(), Hi: v.HighBits()}, scale)
-		}
-	case *array.Date32:
-		return func(dst []byte, i int) []byte { return sqltext.AppendDate(dst, int32(a.Value(i))) }
-	case *array.Time64:
-		return func(dst []byte, i int) []byte { return sqltext.AppendTime(dst, int64(a.Value(i))) }
-	case *array.Timestamp:
-		if a.DataType().(*arrow.TimestampType).TimeZone != "" {
-			return func(dst []byte, i int) []byte { return sqltext.AppendTimestampTZ(dst, int64(a.Value(i))) }
-		}
-		return func(dst []byte, i int) []byte { return sqltext.AppendTimestamp(dst, int64(a.Value(i))) }
-	case *array.MonthDayNanoInterval:
-		return func(dst []byte, i int) []byte {
-			v := a.Value(i)
-			return sqltext.AppendInterval(dst, v.Months, v.Days, v.Nanoseconds/1000)
-		}
-	case *array.FixedSizeBinary:
-		return func(dst []byte, i int) []byte {
-			v := a.Value(i)
-			return sqltext.AppendUUID(dst, int128.Int128{Hi: int64(binary.BigEndian.Uint64(v)), Lo: binary.BigEndian.Uint64(v[8:])})
-		}
-	}
-	if integers := integerCell(a); integers != nil {
-		return integers
-	}
-	return func(dst []byte, i int) []byte { return append(dst, a.ValueStr(i)...) }
-}
-
-// integerCell is the cell of an integer column, nil for others.
-func integerCell(a arrow.Array) cell {
-	signed := func(at func(int) int64) cell {
-		return func(dst []byte, i int) []byte { return strconv.AppendInt(dst, at(i), 10) }
-	}
-	unsigned := func(at func(int) uint64) cell {
-		return func(dst []byte, i int) []byte { return strconv.AppendUint(dst, at(i), 10) }
-	}
-	switch a := a.(type) {
-	case *array.Int8:
-		return signed(func(i int) int64 { return int64(a.Value(i)) })
-	case *array.Int16:
-		return signed(func(i int) int64 { return int64(a.Value(i)) })
-	case *array.Int32:
-		return signed(func(i int) int64 { return int64(a.Value(i)) })
-	case *array.Int64:
-		return signed(a.Value)
-	case *array.Uint8:
-		return unsigned(func(i int) uint64 { return uint64(a.Value(i)) })
-	case *array.Uint16:
-		return unsigned(func(i int) uint64 { return uint64(a.Value(i)) })
-	case *array.Uint32:
-		return unsigned(func(i int) uint64 { return uint64(a.Value(i)) })
-	case *array.Uint64:
-		return unsigned(a.Value)
-	}
-	return nil
-}
+func cellsOf(rec arrow.RecordBatch) []cell { return arrowio.Cells(rec) }

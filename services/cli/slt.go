@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fletchdb/fletch/engine"
+	"github.com/fletchdb/fletch/engine/slt"
+)
+
+// sltCommand runs SQL logic tests: a tool for Fletch's own developers, so it is not shown.
+func sltCommand(p *process) *cobra.Command {
+	var (
+		format  string
+		verbose bool
+	)
+	cmd := &cobra.Command{
+		Use:    "slt FILES",
+		Short:  "Run SQL logic tests",
+		Hidden: true,
+		Args:   cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			e, err := engine.Open(engine.Config{})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = e.Close() }()
+			report, err := playFiles(cmd.Context(), files, func() slt.Querier { return e.NewSession().Querier() })
+			if err != nil {
+				return err
+			}
+			if verbose {
+				for _, f := range report.Failures {
+					_, _ = fmt.Fprintf(p.err, "%s: %s\n%s\n\n", f.Record.Where(), f.Why, f.Record.SQL)
+				}
+			}
+			return printReport(p, report, format)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "tell of each record that failed")
+	return cmd
+}
+
+func playFiles(ctx context.Context, files []string, session func() slt.Querier) (total slt.Report, err error) {
+	for _, f := range files {
+		script, err := slt.Read(f, "postgresql")
+		if err != nil {
+			return total, usagef("%w", err)
+		}
+		q := session()
+		report, err := slt.Play(ctx, script, q)
+		_ = q.Close()
+		if err != nil {
+			return total, err
+		}
+		total.Add(report)
+	}
+	return total, nil
+}
+
+func printReport(p *process, r slt.Report, format string) error {
+	if format == "json" {
+		left := r.LeftOut
+		if left == nil {
+			left = map[string]int{}
+		}
+		return json.NewEncoder(p.out).Encode(map[string]any{"run": r.Run, "passed": r.Passed, "failed": r.Failed, "left_out": left})
+	}
+	_, err := fmt.Fprintf(p.out, "run %d, passed %d, failed %d\n", r.Run, r.Passed, r.Failed)
+	var reasons []string
+	for reason := range r.LeftOut {
+		reasons = append(reasons, reason)
+	}
+	slices.Sort(reasons)
+	for _, reason := range reasons {
+		_, err = fmt.Fprintf(p.out, "left out %d: %s\n", r.LeftOut[reason], reason)
+	}
+	return err
+}
