@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connectproto"
@@ -19,10 +18,11 @@ import (
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
 )
 
-// Bounds of what an error says, in bytes: message and details travel in HTTP trailers.
+// Bounds of what an error says, in bytes. Message and details travel in HTTP trailers, together in at most 4 KiB: the message
+// there stands once percent-encoded and twice in base64, the rest once in base64.
 const (
-	maxMessage = 1024
-	maxHint    = 512
+	maxMessage = 768 // percent-encoded
+	maxHint    = 384
 	maxName    = 128
 )
 
@@ -82,7 +82,7 @@ func Of(err error) *sqlerr.Error {
 // WorkerDetail is the detail of an error between coordinator and workers. task may be nil and worker empty.
 func WorkerDetail(e *sqlerr.Error, task *workerv1.TaskRef, worker string) *workerv1.ErrorDetail {
 	d := &workerv1.ErrorDetail{
-		Code: clip(string(e.Code), maxName), Message: clip(e.Message, maxMessage), Hint: clip(e.Hint, maxHint), Task: task, Worker: clip(worker, maxName),
+		Code: clip(string(e.Code), maxName), Message: Message(e), Hint: clip(e.Hint, maxHint), Task: task, Worker: clip(worker, maxName),
 	}
 	if !e.Pos.IsZero() {
 		d.Position = &workerv1.Position{Start: uint32(max(0, e.Pos.Start)), End: uint32(max(0, e.Pos.End))}
@@ -111,7 +111,7 @@ func ToWorker(err error) error {
 		return rpc
 	}
 	e := Of(err)
-	return with(connect.NewError(ConnectCode(e.Code), clip(e.Message, maxMessage)).WithCause(err), WorkerDetail(e, nil, ""))
+	return with(connect.NewError(ConnectCode(e.Code), Message(e)).WithCause(err), WorkerDetail(e, nil, ""))
 }
 
 // FromWorker reads the error of a call to a worker at url. What the worker said is a *sqlerr.Error with its code and position;
@@ -166,7 +166,14 @@ func APIDetail(e *sqlerr.Error, queryID string, rows uint64) *apiv1.ErrorDetail 
 }
 
 // Message is an error's sentence as it goes over the wire.
-func Message(e *sqlerr.Error) string { return clip(e.Message, maxMessage) }
+func Message(e *sqlerr.Error) string {
+	return clipBy(e.Message, maxMessage, func(b byte) int {
+		if b < ' ' || b > '~' || b == '%' {
+			return len("%20")
+		}
+		return 1
+	})
+}
 
 // ToAPI makes the error that a coordinator's handler returns.
 func ToAPI(err error, queryID string, rows uint64) error {
@@ -247,14 +254,29 @@ func decode(d *connect.ErrorDetail) proto.Message {
 }
 
 // clip cuts s to n bytes at a character's end.
-func clip(s string, n int) string {
+func clip(s string, n int) string { return clipBy(s, n, func(byte) int { return 1 }) }
+
+// clipBy cuts s at a character's end, so that the sizes of its bytes add up to n at most, and says so by an ellipsis. What was
+// cut once is not cut again.
+func clipBy(s string, n int, size func(byte) int) string {
+	const ellipsis = "…"
+	measure := func(s string) (sum int) {
+		for _, b := range []byte(s) {
+			sum += size(b)
+		}
+		return sum
+	}
 	s = strings.ToValidUTF8(s, "?")
-	if len(s) <= n {
+	if measure(s) <= n {
 		return s
 	}
-	s = s[:n]
-	for !utf8.ValidString(s) {
-		s = s[:len(s)-1]
+	sum, cut := measure(ellipsis), 0
+	for i, r := range s {
+		if sum > n {
+			break
+		}
+		cut = i
+		sum += measure(string(r))
 	}
-	return s
+	return s[:cut] + ellipsis
 }
