@@ -100,8 +100,41 @@ func (d *decoder) node(m *planv1.Node, depth int) physical.Node {
 			Stage: int32(d.index(n.Remote.GetStage())), Fields: d.fields(n.Remote.GetFields()), Merge: d.keys(n.Remote.GetMerge()), Est: d.est(m),
 		}
 	}
+	if w, ok := m.GetNode().(*planv1.Node_Window); ok {
+		return d.window(w.Window, depth)
+	}
 	d.fail("an operator is missing")
 	return nil
+}
+
+func (d *decoder) window(n *planv1.Window, depth int) physical.Node {
+	out := &physical.Window{Input: d.node(n.GetInput(), depth), Partition: d.exprs(n.GetPartition(), 0), Order: d.keys(n.GetOrder()), Names: n.GetNames()}
+	for _, c := range n.GetCalls() {
+		f := c.GetFrame()
+		if f.GetUnit() == planv1.FrameUnit_FRAME_UNIT_UNSPECIFIED || f.GetExclusion() == planv1.FrameExclusion_FRAME_EXCLUSION_UNSPECIFIED {
+			d.fail("a frame is missing")
+			return nil
+		}
+		out.Calls = append(out.Calls, physical.WindowCall{
+			Func: c.GetFunction(), Args: d.exprs(c.GetArguments(), 0), Distinct: c.GetDistinct(), Filter: d.optional(c.GetFilter()), IgnoreNulls: c.GetIgnoreNulls(),
+			Typ: d.typ(c.GetType(), 0), Pos: at(c.GetPosition()), Frame: physical.Frame{
+				Unit: physical.FrameUnit(f.GetUnit() - 1), Start: d.bound(f.GetStart()), End: d.bound(f.GetEnd()), Exclude: physical.FrameExclude(f.GetExclusion() - 1),
+			},
+		})
+	}
+	return out
+}
+
+func (d *decoder) bound(m *planv1.FrameBound) physical.Bound {
+	if m.GetKind() == planv1.FrameBoundKind_FRAME_BOUND_KIND_UNSPECIFIED {
+		d.fail("a frame's bound is missing")
+		return physical.Bound{}
+	}
+	b := physical.Bound{Kind: physical.BoundKind(m.GetKind() - 1)}
+	if b.Kind == physical.Preceding || b.Kind == physical.Following {
+		b.Offset = d.value(m.GetOffset(), 0)
+	}
+	return b
 }
 
 func (d *decoder) scan(n *planv1.Scan, est physical.Est) physical.Node {

@@ -94,8 +94,32 @@ func (e *encoder) node(n physical.Node) *planv1.Node {
 		m := &planv1.Remote{Stage: uint32(n.Stage), Fields: e.fields(n.Fields), Merge: e.keys(n.Merge)}
 		return &planv1.Node{EstimatedRows: estimated(n.Est), Node: &planv1.Node_Remote{Remote: m}}
 	}
+	if w, ok := n.(*physical.Window); ok {
+		return e.window(w)
+	}
 	e.fail("operator %T", n)
 	return nil
+}
+
+func (e *encoder) window(n *physical.Window) *planv1.Node {
+	m := &planv1.Window{Input: e.node(n.Input), Partition: e.exprs(n.Partition), Order: e.keys(n.Order), Names: n.Names}
+	for _, c := range n.Calls {
+		m.Calls = append(m.Calls, &planv1.WindowCall{
+			Function: c.Func, Arguments: e.exprs(c.Args), Distinct: c.Distinct, Filter: e.expr(c.Filter), IgnoreNulls: c.IgnoreNulls, Type: e.typ(c.Typ),
+			Position: position(c.Pos.P), Frame: &planv1.Frame{
+				Unit: planv1.FrameUnit(c.Frame.Unit) + 1, Start: e.bound(c.Frame.Start), End: e.bound(c.Frame.End), Exclusion: planv1.FrameExclusion(c.Frame.Exclude) + 1,
+			},
+		})
+	}
+	return &planv1.Node{Node: &planv1.Node_Window{Window: m}}
+}
+
+func (e *encoder) bound(b physical.Bound) *planv1.FrameBound {
+	m := &planv1.FrameBound{Kind: planv1.FrameBoundKind(b.Kind) + 1}
+	if b.Kind == physical.Preceding || b.Kind == physical.Following {
+		m.Offset = e.value(b.Offset)
+	}
+	return m
 }
 
 func fetch(n int64) *uint64 {

@@ -41,6 +41,7 @@ func (*Limit) isNode()     {}
 func (*Union) isNode()     {}
 func (*Exchange) isNode()  {}
 func (*Remote) isNode()    {}
+func (*Window) isNode()    {}
 
 // A Format is a file format.
 type Format uint8
@@ -244,4 +245,74 @@ type Output struct {
 	Keys       []int // Hash: columns of the root
 	Partitions int   // at least 1; more than 1 only for Hash and Robin
 	Consumers  int   // tasks that read each partition: of Broadcast all, else 1
+}
+
+// A Window adds one column per call to its input's, computed over the rows around each row. The input comes partition by
+// partition – rows equal in Partition stand together – and within one by Order: lowering puts a Sort below. Its own output
+// keeps that order.
+type Window struct {
+	Input     Node
+	Partition []expr.Expr
+	Order     []SortKey
+	Calls     []WindowCall
+	Names     []string // of the added columns
+}
+
+// A WindowCall is a window function: one of expr.WindowFunctions or an aggregate, over the rows of its frame.
+type WindowCall struct {
+	Func        string // canonical
+	Args        []expr.Expr
+	Distinct    bool
+	Filter      expr.Expr // nil: all rows of the frame
+	IgnoreNulls bool
+	Frame       Frame
+	Typ         sqltype.Type
+	Pos         expr.At
+}
+
+// A FrameUnit says what a frame's bounds count.
+type FrameUnit uint8
+
+// The units.
+const (
+	FrameRows   FrameUnit = iota
+	FrameRange            // values of the one order key, or peers where no bound has an offset
+	FrameGroups           // groups of peers
+)
+
+// A BoundKind is where a frame begins or ends.
+type BoundKind uint8
+
+// The bounds, in order of place.
+const (
+	UnboundedPreceding BoundKind = iota
+	Preceding                    // Offset before the current row
+	CurrentRow
+	Following // Offset after it
+	UnboundedFollowing
+)
+
+// A Bound is one end of a frame. Offset is a constant: a BIGINT for rows and groups; for a range of a type that can be added to
+// the order key.
+type Bound struct {
+	Kind   BoundKind
+	Offset expr.Value
+}
+
+// A FrameExclude says which rows of a frame are left out.
+type FrameExclude uint8
+
+// The exclusions.
+const (
+	ExcludeNone FrameExclude = iota
+	ExcludeCurrentRow
+	ExcludeGroup
+	ExcludeTies
+)
+
+// A Frame is the rows that a call sees, of the current row's partition.
+type Frame struct {
+	Unit       FrameUnit
+	Start, End Bound
+	Exclude    FrameExclude
 }

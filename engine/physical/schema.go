@@ -103,6 +103,18 @@ func (n *Union) Schema() []Field {
 // Schema is the input's.
 func (n *Exchange) Schema() []Field { return n.Input.Schema() }
 
+// Schema is the input's, then one column per call.
+func (n *Window) Schema() []Field {
+	out := append([]Field(nil), n.Input.Schema()...)
+	for i, c := range n.Calls {
+		out = append(out, Field{n.Names[i], c.Typ, true})
+	}
+	return out
+}
+
+// Children is the input.
+func (n *Window) Children() []Node { return []Node{n.Input} }
+
 // Schema is the producer's.
 func (n *Remote) Schema() []Field { return n.Fields }
 

@@ -127,6 +127,8 @@ func (v *validator) node(n Node) []Field {
 				}
 			}
 		}
+	case *Window:
+		v.window(n, in)
 	case *Exchange:
 		for _, k := range n.Keys {
 			if k < 0 || k >= len(in) {
@@ -143,6 +145,38 @@ func (v *validator) node(n Node) []Field {
 		return nil
 	}
 	return n.Schema()
+}
+
+func (v *validator) window(n *Window, in []Field) {
+	v.exprs(n, n.Partition, in)
+	v.keys(n, n.Order, in)
+	if len(n.Names) != len(n.Calls) || len(n.Calls) == 0 {
+		v.fail(n, "%d names for %d calls", len(n.Names), len(n.Calls))
+	}
+	for _, c := range n.Calls {
+		v.exprs(n, c.Args, in)
+		v.optionalBool(n, c.Filter, in)
+		f := c.Frame
+		offset := func(b Bound) bool { return b.Kind == Preceding || b.Kind == Following }
+		switch {
+		case c.Typ.Kind == sqltype.Invalid:
+			v.fail(n, "call of %s without type", c.Func)
+		case f.Start.Kind == UnboundedFollowing || f.End.Kind == UnboundedPreceding || f.Start.Kind > f.End.Kind:
+			v.fail(n, "a frame that ends before it starts")
+		case f.Unit == FrameRange && (offset(f.Start) || offset(f.End)) && len(n.Order) != 1:
+			v.fail(n, "a range with an offset and %d order keys", len(n.Order))
+		case f.Unit == FrameGroups && len(n.Order) == 0:
+			v.fail(n, "groups without an order")
+		}
+		for _, b := range []Bound{f.Start, f.End} {
+			if !offset(b) {
+				continue
+			}
+			if b.Offset.Null || f.Unit != FrameRange && (b.Offset.Type.Kind != sqltype.Int64 || b.Offset.Int < 0) {
+				v.fail(n, "a frame offset that is no count")
+			}
+		}
+	}
 }
 
 func (v *validator) aggregate(n *Aggregate, in []Field) {

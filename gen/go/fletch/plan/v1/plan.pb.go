@@ -282,6 +282,189 @@ func (ExchangeKind) EnumDescriptor() ([]byte, []int) {
 	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{3}
 }
 
+// FrameUnit is what a frame's bounds count.
+type FrameUnit int32
+
+const (
+	// Never sent.
+	FrameUnit_FRAME_UNIT_UNSPECIFIED FrameUnit = 0
+	// Rows.
+	FrameUnit_FRAME_UNIT_ROWS FrameUnit = 1
+	// Values of the one order key or, without an offset, peers.
+	FrameUnit_FRAME_UNIT_RANGE FrameUnit = 2
+	// Groups of peers.
+	FrameUnit_FRAME_UNIT_GROUPS FrameUnit = 3
+)
+
+// Enum value maps for FrameUnit.
+var (
+	FrameUnit_name = map[int32]string{
+		0: "FRAME_UNIT_UNSPECIFIED",
+		1: "FRAME_UNIT_ROWS",
+		2: "FRAME_UNIT_RANGE",
+		3: "FRAME_UNIT_GROUPS",
+	}
+	FrameUnit_value = map[string]int32{
+		"FRAME_UNIT_UNSPECIFIED": 0,
+		"FRAME_UNIT_ROWS":        1,
+		"FRAME_UNIT_RANGE":       2,
+		"FRAME_UNIT_GROUPS":      3,
+	}
+)
+
+func (x FrameUnit) Enum() *FrameUnit {
+	p := new(FrameUnit)
+	*p = x
+	return p
+}
+
+func (x FrameUnit) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FrameUnit) Descriptor() protoreflect.EnumDescriptor {
+	return file_fletch_plan_v1_plan_proto_enumTypes[4].Descriptor()
+}
+
+func (FrameUnit) Type() protoreflect.EnumType {
+	return &file_fletch_plan_v1_plan_proto_enumTypes[4]
+}
+
+func (x FrameUnit) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FrameUnit.Descriptor instead.
+func (FrameUnit) EnumDescriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{4}
+}
+
+// FrameBoundKind is where a frame begins or ends.
+type FrameBoundKind int32
+
+const (
+	// Never sent.
+	FrameBoundKind_FRAME_BOUND_KIND_UNSPECIFIED FrameBoundKind = 0
+	// The partition's first row.
+	FrameBoundKind_FRAME_BOUND_KIND_UNBOUNDED_PRECEDING FrameBoundKind = 1
+	// Offset before the current row.
+	FrameBoundKind_FRAME_BOUND_KIND_PRECEDING FrameBoundKind = 2
+	// The current row or, for ranges and groups, its peers.
+	FrameBoundKind_FRAME_BOUND_KIND_CURRENT_ROW FrameBoundKind = 3
+	// Offset after the current row.
+	FrameBoundKind_FRAME_BOUND_KIND_FOLLOWING FrameBoundKind = 4
+	// The partition's last row.
+	FrameBoundKind_FRAME_BOUND_KIND_UNBOUNDED_FOLLOWING FrameBoundKind = 5
+)
+
+// Enum value maps for FrameBoundKind.
+var (
+	FrameBoundKind_name = map[int32]string{
+		0: "FRAME_BOUND_KIND_UNSPECIFIED",
+		1: "FRAME_BOUND_KIND_UNBOUNDED_PRECEDING",
+		2: "FRAME_BOUND_KIND_PRECEDING",
+		3: "FRAME_BOUND_KIND_CURRENT_ROW",
+		4: "FRAME_BOUND_KIND_FOLLOWING",
+		5: "FRAME_BOUND_KIND_UNBOUNDED_FOLLOWING",
+	}
+	FrameBoundKind_value = map[string]int32{
+		"FRAME_BOUND_KIND_UNSPECIFIED":         0,
+		"FRAME_BOUND_KIND_UNBOUNDED_PRECEDING": 1,
+		"FRAME_BOUND_KIND_PRECEDING":           2,
+		"FRAME_BOUND_KIND_CURRENT_ROW":         3,
+		"FRAME_BOUND_KIND_FOLLOWING":           4,
+		"FRAME_BOUND_KIND_UNBOUNDED_FOLLOWING": 5,
+	}
+)
+
+func (x FrameBoundKind) Enum() *FrameBoundKind {
+	p := new(FrameBoundKind)
+	*p = x
+	return p
+}
+
+func (x FrameBoundKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FrameBoundKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_fletch_plan_v1_plan_proto_enumTypes[5].Descriptor()
+}
+
+func (FrameBoundKind) Type() protoreflect.EnumType {
+	return &file_fletch_plan_v1_plan_proto_enumTypes[5]
+}
+
+func (x FrameBoundKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FrameBoundKind.Descriptor instead.
+func (FrameBoundKind) EnumDescriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{5}
+}
+
+// FrameExclusion is the rows of a frame that are left out.
+type FrameExclusion int32
+
+const (
+	// Never sent.
+	FrameExclusion_FRAME_EXCLUSION_UNSPECIFIED FrameExclusion = 0
+	// None.
+	FrameExclusion_FRAME_EXCLUSION_NO_OTHERS FrameExclusion = 1
+	// The current row.
+	FrameExclusion_FRAME_EXCLUSION_CURRENT_ROW FrameExclusion = 2
+	// The current row and its peers.
+	FrameExclusion_FRAME_EXCLUSION_GROUP FrameExclusion = 3
+	// The peers of the current row, not itself.
+	FrameExclusion_FRAME_EXCLUSION_TIES FrameExclusion = 4
+)
+
+// Enum value maps for FrameExclusion.
+var (
+	FrameExclusion_name = map[int32]string{
+		0: "FRAME_EXCLUSION_UNSPECIFIED",
+		1: "FRAME_EXCLUSION_NO_OTHERS",
+		2: "FRAME_EXCLUSION_CURRENT_ROW",
+		3: "FRAME_EXCLUSION_GROUP",
+		4: "FRAME_EXCLUSION_TIES",
+	}
+	FrameExclusion_value = map[string]int32{
+		"FRAME_EXCLUSION_UNSPECIFIED": 0,
+		"FRAME_EXCLUSION_NO_OTHERS":   1,
+		"FRAME_EXCLUSION_CURRENT_ROW": 2,
+		"FRAME_EXCLUSION_GROUP":       3,
+		"FRAME_EXCLUSION_TIES":        4,
+	}
+)
+
+func (x FrameExclusion) Enum() *FrameExclusion {
+	p := new(FrameExclusion)
+	*p = x
+	return p
+}
+
+func (x FrameExclusion) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FrameExclusion) Descriptor() protoreflect.EnumDescriptor {
+	return file_fletch_plan_v1_plan_proto_enumTypes[6].Descriptor()
+}
+
+func (FrameExclusion) Type() protoreflect.EnumType {
+	return &file_fletch_plan_v1_plan_proto_enumTypes[6]
+}
+
+func (x FrameExclusion) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FrameExclusion.Descriptor instead.
+func (FrameExclusion) EnumDescriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{6}
+}
+
 // Fragment is what one task of a stage runs: a tree of operators whose leaves are scans, constants and other stages.
 type Fragment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -431,6 +614,7 @@ type Node struct {
 	//	*Node_Union
 	//	*Node_Exchange
 	//	*Node_Remote
+	//	*Node_Window
 	Node          isNode_Node `protobuf_oneof:"node"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -588,6 +772,15 @@ func (x *Node) GetRemote() *Remote {
 	return nil
 }
 
+func (x *Node) GetWindow() *Window {
+	if x != nil {
+		if x, ok := x.Node.(*Node_Window); ok {
+			return x.Window
+		}
+	}
+	return nil
+}
+
 type isNode_Node interface {
 	isNode_Node()
 }
@@ -652,6 +845,11 @@ type Node_Remote struct {
 	Remote *Remote `protobuf:"bytes,13,opt,name=remote,proto3,oneof"`
 }
 
+type Node_Window struct {
+	// Adds columns computed over the rows around each row.
+	Window *Window `protobuf:"bytes,14,opt,name=window,proto3,oneof"`
+}
+
 func (*Node_Scan) isNode_Node() {}
 
 func (*Node_ConstantRows) isNode_Node() {}
@@ -675,6 +873,8 @@ func (*Node_Union) isNode_Node() {}
 func (*Node_Exchange) isNode_Node() {}
 
 func (*Node_Remote) isNode_Node() {}
+
+func (*Node_Window) isNode_Node() {}
 
 // Scan reads columns of files, rows in no particular order.
 type Scan struct {
@@ -1866,6 +2066,327 @@ func (x *Remote) GetMerge() []*SortKey {
 	return nil
 }
 
+// Window adds one column per call to its input's. The input comes partition by partition and, within one, by order; the output
+// keeps that order.
+type Window struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The input.
+	Input *Node `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// Rows that are equal in these are one partition; none is one partition of all.
+	Partition []*Expression `protobuf:"bytes,2,rep,name=partition,proto3" json:"partition,omitempty"`
+	// Order within a partition; none makes all its rows peers.
+	Order []*SortKey `protobuf:"bytes,3,rep,name=order,proto3" json:"order,omitempty"`
+	// The calls, at least one.
+	Calls []*WindowCall `protobuf:"bytes,4,rep,name=calls,proto3" json:"calls,omitempty"`
+	// Names of the added columns, as many as calls.
+	Names         []string `protobuf:"bytes,5,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Window) Reset() {
+	*x = Window{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Window) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Window) ProtoMessage() {}
+
+func (x *Window) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Window.ProtoReflect.Descriptor instead.
+func (*Window) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Window) GetInput() *Node {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Window) GetPartition() []*Expression {
+	if x != nil {
+		return x.Partition
+	}
+	return nil
+}
+
+func (x *Window) GetOrder() []*SortKey {
+	if x != nil {
+		return x.Order
+	}
+	return nil
+}
+
+func (x *Window) GetCalls() []*WindowCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+func (x *Window) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+// WindowCall is a window function, or an aggregate over the rows of a frame.
+type WindowCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Canonical name, as in the capabilities. A name that the reader lacks is refused.
+	Function string `protobuf:"bytes,1,opt,name=function,proto3" json:"function,omitempty"`
+	// The arguments, coerced to the types of the chosen overload.
+	Arguments []*Expression `protobuf:"bytes,2,rep,name=arguments,proto3" json:"arguments,omitempty"`
+	// Equal arguments count once.
+	Distinct bool `protobuf:"varint,3,opt,name=distinct,proto3" json:"distinct,omitempty"`
+	// Rows of the frame that count; absent is all.
+	Filter *Expression `protobuf:"bytes,4,opt,name=filter,proto3" json:"filter,omitempty"`
+	// NULL is passed over.
+	IgnoreNulls bool `protobuf:"varint,5,opt,name=ignore_nulls,json=ignoreNulls,proto3" json:"ignore_nulls,omitempty"`
+	// The rows that the call sees.
+	Frame *Frame `protobuf:"bytes,6,opt,name=frame,proto3" json:"frame,omitempty"`
+	// Type of the result.
+	Type *Type `protobuf:"bytes,7,opt,name=type,proto3" json:"type,omitempty"`
+	// Where it stands in the statement, for errors; absent where there is no place.
+	Position      *Position `protobuf:"bytes,8,opt,name=position,proto3" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WindowCall) Reset() {
+	*x = WindowCall{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WindowCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WindowCall) ProtoMessage() {}
+
+func (x *WindowCall) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WindowCall.ProtoReflect.Descriptor instead.
+func (*WindowCall) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *WindowCall) GetFunction() string {
+	if x != nil {
+		return x.Function
+	}
+	return ""
+}
+
+func (x *WindowCall) GetArguments() []*Expression {
+	if x != nil {
+		return x.Arguments
+	}
+	return nil
+}
+
+func (x *WindowCall) GetDistinct() bool {
+	if x != nil {
+		return x.Distinct
+	}
+	return false
+}
+
+func (x *WindowCall) GetFilter() *Expression {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *WindowCall) GetIgnoreNulls() bool {
+	if x != nil {
+		return x.IgnoreNulls
+	}
+	return false
+}
+
+func (x *WindowCall) GetFrame() *Frame {
+	if x != nil {
+		return x.Frame
+	}
+	return nil
+}
+
+func (x *WindowCall) GetType() *Type {
+	if x != nil {
+		return x.Type
+	}
+	return nil
+}
+
+func (x *WindowCall) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+// Frame is the rows of the current row's partition that a call sees.
+type Frame struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What its bounds count.
+	Unit FrameUnit `protobuf:"varint,1,opt,name=unit,proto3,enum=fletch.plan.v1.FrameUnit" json:"unit,omitempty"`
+	// Where it begins.
+	Start *FrameBound `protobuf:"bytes,2,opt,name=start,proto3" json:"start,omitempty"`
+	// Where it ends, not before start.
+	End *FrameBound `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
+	// Rows of it that are left out.
+	Exclusion     FrameExclusion `protobuf:"varint,4,opt,name=exclusion,proto3,enum=fletch.plan.v1.FrameExclusion" json:"exclusion,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Frame) Reset() {
+	*x = Frame{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Frame) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Frame) ProtoMessage() {}
+
+func (x *Frame) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Frame.ProtoReflect.Descriptor instead.
+func (*Frame) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Frame) GetUnit() FrameUnit {
+	if x != nil {
+		return x.Unit
+	}
+	return FrameUnit_FRAME_UNIT_UNSPECIFIED
+}
+
+func (x *Frame) GetStart() *FrameBound {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *Frame) GetEnd() *FrameBound {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *Frame) GetExclusion() FrameExclusion {
+	if x != nil {
+		return x.Exclusion
+	}
+	return FrameExclusion_FRAME_EXCLUSION_UNSPECIFIED
+}
+
+// FrameBound is one end of a frame.
+type FrameBound struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where it is.
+	Kind FrameBoundKind `protobuf:"varint,1,opt,name=kind,proto3,enum=fletch.plan.v1.FrameBoundKind" json:"kind,omitempty"`
+	// How far from the current row, for preceding and following: a BIGINT of at least 0 for rows and groups; for a range a value that
+	// can be added to the order key.
+	Offset        *Value `protobuf:"bytes,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FrameBound) Reset() {
+	*x = FrameBound{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FrameBound) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FrameBound) ProtoMessage() {}
+
+func (x *FrameBound) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FrameBound.ProtoReflect.Descriptor instead.
+func (*FrameBound) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *FrameBound) GetKind() FrameBoundKind {
+	if x != nil {
+		return x.Kind
+	}
+	return FrameBoundKind_FRAME_BOUND_KIND_UNSPECIFIED
+}
+
+func (x *FrameBound) GetOffset() *Value {
+	if x != nil {
+		return x.Offset
+	}
+	return nil
+}
+
 var File_fletch_plan_v1_plan_proto protoreflect.FileDescriptor
 
 const file_fletch_plan_v1_plan_proto_rawDesc = "" +
@@ -1880,7 +2401,7 @@ const file_fletch_plan_v1_plan_proto_rawDesc = "" +
 	"\n" +
 	"partitions\x18\x03 \x01(\rR\n" +
 	"partitions\x12\x1c\n" +
-	"\tconsumers\x18\x04 \x01(\rR\tconsumers\"\xcc\x05\n" +
+	"\tconsumers\x18\x04 \x01(\rR\tconsumers\"\xfe\x05\n" +
 	"\x04Node\x12*\n" +
 	"\x0eestimated_rows\x18\x01 \x01(\x01H\x01R\restimatedRows\x88\x01\x01\x12*\n" +
 	"\x04scan\x18\x02 \x01(\v2\x14.fletch.plan.v1.ScanH\x00R\x04scan\x12C\n" +
@@ -1895,7 +2416,8 @@ const file_fletch_plan_v1_plan_proto_rawDesc = "" +
 	" \x01(\v2\x15.fletch.plan.v1.LimitH\x00R\x05limit\x12-\n" +
 	"\x05union\x18\v \x01(\v2\x15.fletch.plan.v1.UnionH\x00R\x05union\x126\n" +
 	"\bexchange\x18\f \x01(\v2\x18.fletch.plan.v1.ExchangeH\x00R\bexchange\x120\n" +
-	"\x06remote\x18\r \x01(\v2\x16.fletch.plan.v1.RemoteH\x00R\x06remoteB\f\n" +
+	"\x06remote\x18\r \x01(\v2\x16.fletch.plan.v1.RemoteH\x00R\x06remote\x120\n" +
+	"\x06window\x18\x0e \x01(\v2\x16.fletch.plan.v1.WindowH\x00R\x06windowB\f\n" +
 	"\x04node\x12\x04\xc0\xf1\x1b\x01B\x11\n" +
 	"\x0f_estimated_rows\"\xab\x02\n" +
 	"\x04Scan\x12\x14\n" +
@@ -1988,7 +2510,32 @@ const file_fletch_plan_v1_plan_proto_rawDesc = "" +
 	"\x06Remote\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\rR\x05stage\x12-\n" +
 	"\x06fields\x18\x02 \x03(\v2\x15.fletch.plan.v1.FieldR\x06fields\x12-\n" +
-	"\x05merge\x18\x03 \x03(\v2\x17.fletch.plan.v1.SortKeyR\x05merge*s\n" +
+	"\x05merge\x18\x03 \x03(\v2\x17.fletch.plan.v1.SortKeyR\x05merge\"\xe5\x01\n" +
+	"\x06Window\x12*\n" +
+	"\x05input\x18\x01 \x01(\v2\x14.fletch.plan.v1.NodeR\x05input\x128\n" +
+	"\tpartition\x18\x02 \x03(\v2\x1a.fletch.plan.v1.ExpressionR\tpartition\x12-\n" +
+	"\x05order\x18\x03 \x03(\v2\x17.fletch.plan.v1.SortKeyR\x05order\x120\n" +
+	"\x05calls\x18\x04 \x03(\v2\x1a.fletch.plan.v1.WindowCallR\x05calls\x12\x14\n" +
+	"\x05names\x18\x05 \x03(\tR\x05names\"\xe2\x02\n" +
+	"\n" +
+	"WindowCall\x12\x1a\n" +
+	"\bfunction\x18\x01 \x01(\tR\bfunction\x128\n" +
+	"\targuments\x18\x02 \x03(\v2\x1a.fletch.plan.v1.ExpressionR\targuments\x12\x1a\n" +
+	"\bdistinct\x18\x03 \x01(\bR\bdistinct\x122\n" +
+	"\x06filter\x18\x04 \x01(\v2\x1a.fletch.plan.v1.ExpressionR\x06filter\x12!\n" +
+	"\fignore_nulls\x18\x05 \x01(\bR\vignoreNulls\x12+\n" +
+	"\x05frame\x18\x06 \x01(\v2\x15.fletch.plan.v1.FrameR\x05frame\x12(\n" +
+	"\x04type\x18\a \x01(\v2\x14.fletch.plan.v1.TypeR\x04type\x124\n" +
+	"\bposition\x18\b \x01(\v2\x18.fletch.plan.v1.PositionR\bposition\"\xd4\x01\n" +
+	"\x05Frame\x12-\n" +
+	"\x04unit\x18\x01 \x01(\x0e2\x19.fletch.plan.v1.FrameUnitR\x04unit\x120\n" +
+	"\x05start\x18\x02 \x01(\v2\x1a.fletch.plan.v1.FrameBoundR\x05start\x12,\n" +
+	"\x03end\x18\x03 \x01(\v2\x1a.fletch.plan.v1.FrameBoundR\x03end\x12<\n" +
+	"\texclusion\x18\x04 \x01(\x0e2\x1e.fletch.plan.v1.FrameExclusionR\texclusion\"o\n" +
+	"\n" +
+	"FrameBound\x122\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1e.fletch.plan.v1.FrameBoundKindR\x04kind\x12-\n" +
+	"\x06offset\x18\x02 \x01(\v2\x15.fletch.plan.v1.ValueR\x06offset*s\n" +
 	"\n" +
 	"FileFormat\x12\x1b\n" +
 	"\x17FILE_FORMAT_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -2016,7 +2563,25 @@ const file_fletch_plan_v1_plan_proto_rawDesc = "" +
 	"\x14EXCHANGE_KIND_GATHER\x10\x01\x12\x16\n" +
 	"\x12EXCHANGE_KIND_HASH\x10\x02\x12\x1b\n" +
 	"\x17EXCHANGE_KIND_BROADCAST\x10\x03\x12\x17\n" +
-	"\x13EXCHANGE_KIND_ROBIN\x10\x04\x1a\x04\xb8\xf1\x1b\x01B\xb2\x01\n" +
+	"\x13EXCHANGE_KIND_ROBIN\x10\x04\x1a\x04\xb8\xf1\x1b\x01*o\n" +
+	"\tFrameUnit\x12\x1a\n" +
+	"\x16FRAME_UNIT_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fFRAME_UNIT_ROWS\x10\x01\x12\x14\n" +
+	"\x10FRAME_UNIT_RANGE\x10\x02\x12\x15\n" +
+	"\x11FRAME_UNIT_GROUPS\x10\x03\x1a\x04\xb8\xf1\x1b\x01*\xee\x01\n" +
+	"\x0eFrameBoundKind\x12 \n" +
+	"\x1cFRAME_BOUND_KIND_UNSPECIFIED\x10\x00\x12(\n" +
+	"$FRAME_BOUND_KIND_UNBOUNDED_PRECEDING\x10\x01\x12\x1e\n" +
+	"\x1aFRAME_BOUND_KIND_PRECEDING\x10\x02\x12 \n" +
+	"\x1cFRAME_BOUND_KIND_CURRENT_ROW\x10\x03\x12\x1e\n" +
+	"\x1aFRAME_BOUND_KIND_FOLLOWING\x10\x04\x12(\n" +
+	"$FRAME_BOUND_KIND_UNBOUNDED_FOLLOWING\x10\x05\x1a\x04\xb8\xf1\x1b\x01*\xac\x01\n" +
+	"\x0eFrameExclusion\x12\x1f\n" +
+	"\x1bFRAME_EXCLUSION_UNSPECIFIED\x10\x00\x12\x1d\n" +
+	"\x19FRAME_EXCLUSION_NO_OTHERS\x10\x01\x12\x1f\n" +
+	"\x1bFRAME_EXCLUSION_CURRENT_ROW\x10\x02\x12\x19\n" +
+	"\x15FRAME_EXCLUSION_GROUP\x10\x03\x12\x18\n" +
+	"\x14FRAME_EXCLUSION_TIES\x10\x04\x1a\x04\xb8\xf1\x1b\x01B\xb2\x01\n" +
 	"\x12com.fletch.plan.v1B\tPlanProtoP\x01Z7github.com/fletchdb/fletch/gen/go/fletch/plan/v1;planv1\xa2\x02\x03FPX\xaa\x02\x0eFletch.Plan.V1\xca\x02\x0eFletch\\Plan\\V1\xe2\x02\x1aFletch\\Plan\\V1\\GPBMetadata\xea\x02\x10Fletch::Plan::V1b\x06proto3"
 
 var (
@@ -2031,100 +2596,125 @@ func file_fletch_plan_v1_plan_proto_rawDescGZIP() []byte {
 	return file_fletch_plan_v1_plan_proto_rawDescData
 }
 
-var file_fletch_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_fletch_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_fletch_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_fletch_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_fletch_plan_v1_plan_proto_goTypes = []any{
 	(FileFormat)(0),       // 0: fletch.plan.v1.FileFormat
 	(AggregateMode)(0),    // 1: fletch.plan.v1.AggregateMode
 	(JoinKind)(0),         // 2: fletch.plan.v1.JoinKind
 	(ExchangeKind)(0),     // 3: fletch.plan.v1.ExchangeKind
-	(*Fragment)(nil),      // 4: fletch.plan.v1.Fragment
-	(*Output)(nil),        // 5: fletch.plan.v1.Output
-	(*Node)(nil),          // 6: fletch.plan.v1.Node
-	(*Scan)(nil),          // 7: fletch.plan.v1.Scan
-	(*File)(nil),          // 8: fletch.plan.v1.File
-	(*Indexes)(nil),       // 9: fletch.plan.v1.Indexes
-	(*ScanColumn)(nil),    // 10: fletch.plan.v1.ScanColumn
-	(*RuntimeProbe)(nil),  // 11: fletch.plan.v1.RuntimeProbe
-	(*ConstantRows)(nil),  // 12: fletch.plan.v1.ConstantRows
-	(*Filter)(nil),        // 13: fletch.plan.v1.Filter
-	(*Project)(nil),       // 14: fletch.plan.v1.Project
-	(*Aggregate)(nil),     // 15: fletch.plan.v1.Aggregate
-	(*HashJoin)(nil),      // 16: fletch.plan.v1.HashJoin
-	(*RuntimeBuild)(nil),  // 17: fletch.plan.v1.RuntimeBuild
-	(*LoopJoin)(nil),      // 18: fletch.plan.v1.LoopJoin
-	(*Sort)(nil),          // 19: fletch.plan.v1.Sort
-	(*Limit)(nil),         // 20: fletch.plan.v1.Limit
-	(*Union)(nil),         // 21: fletch.plan.v1.Union
-	(*Exchange)(nil),      // 22: fletch.plan.v1.Exchange
-	(*Remote)(nil),        // 23: fletch.plan.v1.Remote
-	(*Expression)(nil),    // 24: fletch.plan.v1.Expression
-	(*Type)(nil),          // 25: fletch.plan.v1.Type
-	(*Field)(nil),         // 26: fletch.plan.v1.Field
-	(*Values)(nil),        // 27: fletch.plan.v1.Values
-	(*AggregateCall)(nil), // 28: fletch.plan.v1.AggregateCall
-	(*SortKey)(nil),       // 29: fletch.plan.v1.SortKey
+	(FrameUnit)(0),        // 4: fletch.plan.v1.FrameUnit
+	(FrameBoundKind)(0),   // 5: fletch.plan.v1.FrameBoundKind
+	(FrameExclusion)(0),   // 6: fletch.plan.v1.FrameExclusion
+	(*Fragment)(nil),      // 7: fletch.plan.v1.Fragment
+	(*Output)(nil),        // 8: fletch.plan.v1.Output
+	(*Node)(nil),          // 9: fletch.plan.v1.Node
+	(*Scan)(nil),          // 10: fletch.plan.v1.Scan
+	(*File)(nil),          // 11: fletch.plan.v1.File
+	(*Indexes)(nil),       // 12: fletch.plan.v1.Indexes
+	(*ScanColumn)(nil),    // 13: fletch.plan.v1.ScanColumn
+	(*RuntimeProbe)(nil),  // 14: fletch.plan.v1.RuntimeProbe
+	(*ConstantRows)(nil),  // 15: fletch.plan.v1.ConstantRows
+	(*Filter)(nil),        // 16: fletch.plan.v1.Filter
+	(*Project)(nil),       // 17: fletch.plan.v1.Project
+	(*Aggregate)(nil),     // 18: fletch.plan.v1.Aggregate
+	(*HashJoin)(nil),      // 19: fletch.plan.v1.HashJoin
+	(*RuntimeBuild)(nil),  // 20: fletch.plan.v1.RuntimeBuild
+	(*LoopJoin)(nil),      // 21: fletch.plan.v1.LoopJoin
+	(*Sort)(nil),          // 22: fletch.plan.v1.Sort
+	(*Limit)(nil),         // 23: fletch.plan.v1.Limit
+	(*Union)(nil),         // 24: fletch.plan.v1.Union
+	(*Exchange)(nil),      // 25: fletch.plan.v1.Exchange
+	(*Remote)(nil),        // 26: fletch.plan.v1.Remote
+	(*Window)(nil),        // 27: fletch.plan.v1.Window
+	(*WindowCall)(nil),    // 28: fletch.plan.v1.WindowCall
+	(*Frame)(nil),         // 29: fletch.plan.v1.Frame
+	(*FrameBound)(nil),    // 30: fletch.plan.v1.FrameBound
+	(*Expression)(nil),    // 31: fletch.plan.v1.Expression
+	(*Type)(nil),          // 32: fletch.plan.v1.Type
+	(*Field)(nil),         // 33: fletch.plan.v1.Field
+	(*Values)(nil),        // 34: fletch.plan.v1.Values
+	(*AggregateCall)(nil), // 35: fletch.plan.v1.AggregateCall
+	(*SortKey)(nil),       // 36: fletch.plan.v1.SortKey
+	(*Position)(nil),      // 37: fletch.plan.v1.Position
+	(*Value)(nil),         // 38: fletch.plan.v1.Value
 }
 var file_fletch_plan_v1_plan_proto_depIdxs = []int32{
-	6,  // 0: fletch.plan.v1.Fragment.root:type_name -> fletch.plan.v1.Node
-	5,  // 1: fletch.plan.v1.Fragment.output:type_name -> fletch.plan.v1.Output
+	9,  // 0: fletch.plan.v1.Fragment.root:type_name -> fletch.plan.v1.Node
+	8,  // 1: fletch.plan.v1.Fragment.output:type_name -> fletch.plan.v1.Output
 	3,  // 2: fletch.plan.v1.Output.kind:type_name -> fletch.plan.v1.ExchangeKind
-	7,  // 3: fletch.plan.v1.Node.scan:type_name -> fletch.plan.v1.Scan
-	12, // 4: fletch.plan.v1.Node.constant_rows:type_name -> fletch.plan.v1.ConstantRows
-	13, // 5: fletch.plan.v1.Node.filter:type_name -> fletch.plan.v1.Filter
-	14, // 6: fletch.plan.v1.Node.project:type_name -> fletch.plan.v1.Project
-	15, // 7: fletch.plan.v1.Node.aggregate:type_name -> fletch.plan.v1.Aggregate
-	16, // 8: fletch.plan.v1.Node.hash_join:type_name -> fletch.plan.v1.HashJoin
-	18, // 9: fletch.plan.v1.Node.loop_join:type_name -> fletch.plan.v1.LoopJoin
-	19, // 10: fletch.plan.v1.Node.sort:type_name -> fletch.plan.v1.Sort
-	20, // 11: fletch.plan.v1.Node.limit:type_name -> fletch.plan.v1.Limit
-	21, // 12: fletch.plan.v1.Node.union:type_name -> fletch.plan.v1.Union
-	22, // 13: fletch.plan.v1.Node.exchange:type_name -> fletch.plan.v1.Exchange
-	23, // 14: fletch.plan.v1.Node.remote:type_name -> fletch.plan.v1.Remote
-	0,  // 15: fletch.plan.v1.Scan.format:type_name -> fletch.plan.v1.FileFormat
-	8,  // 16: fletch.plan.v1.Scan.files:type_name -> fletch.plan.v1.File
-	10, // 17: fletch.plan.v1.Scan.columns:type_name -> fletch.plan.v1.ScanColumn
-	24, // 18: fletch.plan.v1.Scan.filter:type_name -> fletch.plan.v1.Expression
-	11, // 19: fletch.plan.v1.Scan.runtime_probes:type_name -> fletch.plan.v1.RuntimeProbe
-	9,  // 20: fletch.plan.v1.File.row_groups:type_name -> fletch.plan.v1.Indexes
-	25, // 21: fletch.plan.v1.ScanColumn.type:type_name -> fletch.plan.v1.Type
-	26, // 22: fletch.plan.v1.ConstantRows.fields:type_name -> fletch.plan.v1.Field
-	27, // 23: fletch.plan.v1.ConstantRows.rows:type_name -> fletch.plan.v1.Values
-	6,  // 24: fletch.plan.v1.Filter.input:type_name -> fletch.plan.v1.Node
-	24, // 25: fletch.plan.v1.Filter.condition:type_name -> fletch.plan.v1.Expression
-	6,  // 26: fletch.plan.v1.Project.input:type_name -> fletch.plan.v1.Node
-	24, // 27: fletch.plan.v1.Project.expressions:type_name -> fletch.plan.v1.Expression
-	6,  // 28: fletch.plan.v1.Aggregate.input:type_name -> fletch.plan.v1.Node
-	1,  // 29: fletch.plan.v1.Aggregate.mode:type_name -> fletch.plan.v1.AggregateMode
-	24, // 30: fletch.plan.v1.Aggregate.groups:type_name -> fletch.plan.v1.Expression
-	28, // 31: fletch.plan.v1.Aggregate.aggregates:type_name -> fletch.plan.v1.AggregateCall
-	2,  // 32: fletch.plan.v1.HashJoin.kind:type_name -> fletch.plan.v1.JoinKind
-	6,  // 33: fletch.plan.v1.HashJoin.probe:type_name -> fletch.plan.v1.Node
-	6,  // 34: fletch.plan.v1.HashJoin.build:type_name -> fletch.plan.v1.Node
-	24, // 35: fletch.plan.v1.HashJoin.probe_keys:type_name -> fletch.plan.v1.Expression
-	24, // 36: fletch.plan.v1.HashJoin.build_keys:type_name -> fletch.plan.v1.Expression
-	24, // 37: fletch.plan.v1.HashJoin.residual:type_name -> fletch.plan.v1.Expression
-	9,  // 38: fletch.plan.v1.HashJoin.output:type_name -> fletch.plan.v1.Indexes
-	17, // 39: fletch.plan.v1.HashJoin.runtime_builds:type_name -> fletch.plan.v1.RuntimeBuild
-	2,  // 40: fletch.plan.v1.LoopJoin.kind:type_name -> fletch.plan.v1.JoinKind
-	6,  // 41: fletch.plan.v1.LoopJoin.probe:type_name -> fletch.plan.v1.Node
-	6,  // 42: fletch.plan.v1.LoopJoin.build:type_name -> fletch.plan.v1.Node
-	24, // 43: fletch.plan.v1.LoopJoin.condition:type_name -> fletch.plan.v1.Expression
-	9,  // 44: fletch.plan.v1.LoopJoin.output:type_name -> fletch.plan.v1.Indexes
-	6,  // 45: fletch.plan.v1.Sort.input:type_name -> fletch.plan.v1.Node
-	29, // 46: fletch.plan.v1.Sort.keys:type_name -> fletch.plan.v1.SortKey
-	6,  // 47: fletch.plan.v1.Limit.input:type_name -> fletch.plan.v1.Node
-	6,  // 48: fletch.plan.v1.Union.inputs:type_name -> fletch.plan.v1.Node
-	6,  // 49: fletch.plan.v1.Exchange.input:type_name -> fletch.plan.v1.Node
-	3,  // 50: fletch.plan.v1.Exchange.kind:type_name -> fletch.plan.v1.ExchangeKind
-	29, // 51: fletch.plan.v1.Exchange.merge:type_name -> fletch.plan.v1.SortKey
-	26, // 52: fletch.plan.v1.Remote.fields:type_name -> fletch.plan.v1.Field
-	29, // 53: fletch.plan.v1.Remote.merge:type_name -> fletch.plan.v1.SortKey
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	10, // 3: fletch.plan.v1.Node.scan:type_name -> fletch.plan.v1.Scan
+	15, // 4: fletch.plan.v1.Node.constant_rows:type_name -> fletch.plan.v1.ConstantRows
+	16, // 5: fletch.plan.v1.Node.filter:type_name -> fletch.plan.v1.Filter
+	17, // 6: fletch.plan.v1.Node.project:type_name -> fletch.plan.v1.Project
+	18, // 7: fletch.plan.v1.Node.aggregate:type_name -> fletch.plan.v1.Aggregate
+	19, // 8: fletch.plan.v1.Node.hash_join:type_name -> fletch.plan.v1.HashJoin
+	21, // 9: fletch.plan.v1.Node.loop_join:type_name -> fletch.plan.v1.LoopJoin
+	22, // 10: fletch.plan.v1.Node.sort:type_name -> fletch.plan.v1.Sort
+	23, // 11: fletch.plan.v1.Node.limit:type_name -> fletch.plan.v1.Limit
+	24, // 12: fletch.plan.v1.Node.union:type_name -> fletch.plan.v1.Union
+	25, // 13: fletch.plan.v1.Node.exchange:type_name -> fletch.plan.v1.Exchange
+	26, // 14: fletch.plan.v1.Node.remote:type_name -> fletch.plan.v1.Remote
+	27, // 15: fletch.plan.v1.Node.window:type_name -> fletch.plan.v1.Window
+	0,  // 16: fletch.plan.v1.Scan.format:type_name -> fletch.plan.v1.FileFormat
+	11, // 17: fletch.plan.v1.Scan.files:type_name -> fletch.plan.v1.File
+	13, // 18: fletch.plan.v1.Scan.columns:type_name -> fletch.plan.v1.ScanColumn
+	31, // 19: fletch.plan.v1.Scan.filter:type_name -> fletch.plan.v1.Expression
+	14, // 20: fletch.plan.v1.Scan.runtime_probes:type_name -> fletch.plan.v1.RuntimeProbe
+	12, // 21: fletch.plan.v1.File.row_groups:type_name -> fletch.plan.v1.Indexes
+	32, // 22: fletch.plan.v1.ScanColumn.type:type_name -> fletch.plan.v1.Type
+	33, // 23: fletch.plan.v1.ConstantRows.fields:type_name -> fletch.plan.v1.Field
+	34, // 24: fletch.plan.v1.ConstantRows.rows:type_name -> fletch.plan.v1.Values
+	9,  // 25: fletch.plan.v1.Filter.input:type_name -> fletch.plan.v1.Node
+	31, // 26: fletch.plan.v1.Filter.condition:type_name -> fletch.plan.v1.Expression
+	9,  // 27: fletch.plan.v1.Project.input:type_name -> fletch.plan.v1.Node
+	31, // 28: fletch.plan.v1.Project.expressions:type_name -> fletch.plan.v1.Expression
+	9,  // 29: fletch.plan.v1.Aggregate.input:type_name -> fletch.plan.v1.Node
+	1,  // 30: fletch.plan.v1.Aggregate.mode:type_name -> fletch.plan.v1.AggregateMode
+	31, // 31: fletch.plan.v1.Aggregate.groups:type_name -> fletch.plan.v1.Expression
+	35, // 32: fletch.plan.v1.Aggregate.aggregates:type_name -> fletch.plan.v1.AggregateCall
+	2,  // 33: fletch.plan.v1.HashJoin.kind:type_name -> fletch.plan.v1.JoinKind
+	9,  // 34: fletch.plan.v1.HashJoin.probe:type_name -> fletch.plan.v1.Node
+	9,  // 35: fletch.plan.v1.HashJoin.build:type_name -> fletch.plan.v1.Node
+	31, // 36: fletch.plan.v1.HashJoin.probe_keys:type_name -> fletch.plan.v1.Expression
+	31, // 37: fletch.plan.v1.HashJoin.build_keys:type_name -> fletch.plan.v1.Expression
+	31, // 38: fletch.plan.v1.HashJoin.residual:type_name -> fletch.plan.v1.Expression
+	12, // 39: fletch.plan.v1.HashJoin.output:type_name -> fletch.plan.v1.Indexes
+	20, // 40: fletch.plan.v1.HashJoin.runtime_builds:type_name -> fletch.plan.v1.RuntimeBuild
+	2,  // 41: fletch.plan.v1.LoopJoin.kind:type_name -> fletch.plan.v1.JoinKind
+	9,  // 42: fletch.plan.v1.LoopJoin.probe:type_name -> fletch.plan.v1.Node
+	9,  // 43: fletch.plan.v1.LoopJoin.build:type_name -> fletch.plan.v1.Node
+	31, // 44: fletch.plan.v1.LoopJoin.condition:type_name -> fletch.plan.v1.Expression
+	12, // 45: fletch.plan.v1.LoopJoin.output:type_name -> fletch.plan.v1.Indexes
+	9,  // 46: fletch.plan.v1.Sort.input:type_name -> fletch.plan.v1.Node
+	36, // 47: fletch.plan.v1.Sort.keys:type_name -> fletch.plan.v1.SortKey
+	9,  // 48: fletch.plan.v1.Limit.input:type_name -> fletch.plan.v1.Node
+	9,  // 49: fletch.plan.v1.Union.inputs:type_name -> fletch.plan.v1.Node
+	9,  // 50: fletch.plan.v1.Exchange.input:type_name -> fletch.plan.v1.Node
+	3,  // 51: fletch.plan.v1.Exchange.kind:type_name -> fletch.plan.v1.ExchangeKind
+	36, // 52: fletch.plan.v1.Exchange.merge:type_name -> fletch.plan.v1.SortKey
+	33, // 53: fletch.plan.v1.Remote.fields:type_name -> fletch.plan.v1.Field
+	36, // 54: fletch.plan.v1.Remote.merge:type_name -> fletch.plan.v1.SortKey
+	9,  // 55: fletch.plan.v1.Window.input:type_name -> fletch.plan.v1.Node
+	31, // 56: fletch.plan.v1.Window.partition:type_name -> fletch.plan.v1.Expression
+	36, // 57: fletch.plan.v1.Window.order:type_name -> fletch.plan.v1.SortKey
+	28, // 58: fletch.plan.v1.Window.calls:type_name -> fletch.plan.v1.WindowCall
+	31, // 59: fletch.plan.v1.WindowCall.arguments:type_name -> fletch.plan.v1.Expression
+	31, // 60: fletch.plan.v1.WindowCall.filter:type_name -> fletch.plan.v1.Expression
+	29, // 61: fletch.plan.v1.WindowCall.frame:type_name -> fletch.plan.v1.Frame
+	32, // 62: fletch.plan.v1.WindowCall.type:type_name -> fletch.plan.v1.Type
+	37, // 63: fletch.plan.v1.WindowCall.position:type_name -> fletch.plan.v1.Position
+	4,  // 64: fletch.plan.v1.Frame.unit:type_name -> fletch.plan.v1.FrameUnit
+	30, // 65: fletch.plan.v1.Frame.start:type_name -> fletch.plan.v1.FrameBound
+	30, // 66: fletch.plan.v1.Frame.end:type_name -> fletch.plan.v1.FrameBound
+	6,  // 67: fletch.plan.v1.Frame.exclusion:type_name -> fletch.plan.v1.FrameExclusion
+	5,  // 68: fletch.plan.v1.FrameBound.kind:type_name -> fletch.plan.v1.FrameBoundKind
+	38, // 69: fletch.plan.v1.FrameBound.offset:type_name -> fletch.plan.v1.Value
+	70, // [70:70] is the sub-list for method output_type
+	70, // [70:70] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_fletch_plan_v1_plan_proto_init() }
@@ -2148,6 +2738,7 @@ func file_fletch_plan_v1_plan_proto_init() {
 		(*Node_Union)(nil),
 		(*Node_Exchange)(nil),
 		(*Node_Remote)(nil),
+		(*Node_Window)(nil),
 	}
 	file_fletch_plan_v1_plan_proto_msgTypes[15].OneofWrappers = []any{}
 	file_fletch_plan_v1_plan_proto_msgTypes[16].OneofWrappers = []any{}
@@ -2156,8 +2747,8 @@ func file_fletch_plan_v1_plan_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fletch_plan_v1_plan_proto_rawDesc), len(file_fletch_plan_v1_plan_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   20,
+			NumEnums:      7,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
