@@ -216,8 +216,6 @@ func (s *seen) valid(l *lane, ids []int32) []uint64 {
 	return v
 }
 
-func (s *seen) reset() { *s = seen{bits: s.bits[:0]} }
-
 // An accumulator keeps one state per group of one aggregate function. Its state columns are expr.StateTypes's part that it
 // is for. It belongs to one goroutine.
 type accumulator interface {
@@ -228,10 +226,10 @@ type accumulator interface {
 	// merge is update with state columns as arguments.
 	merge(vs []*vector.Vector, r *rows)
 	// state gives the state columns of the groups ids; in one that is NULL, the group has had no value. Sums may be wider
-	// than their type says: floats are doubles, integers 128 bits.
+	// than their type says: floats are doubles, integers 128 bits. Several goroutines may call it once seal has been called.
 	state(ids []int32, out []lane) []*vector.Vector
-	bytes() int64
-	reset()
+	// seal says that no update or merge comes any more.
+	seal()
 }
 
 // sizeTo is s with n elements, those added zero.
@@ -249,10 +247,7 @@ type counts struct {
 	in numbers
 }
 
-func (a *counts) size(n int)   { a.n = sizeTo(a.n, n) }
-func (a *counts) bytes() int64 { return int64(cap(a.n)) * 8 }
-func (a *counts) reset()       { a.n = a.n[:0] }
-
+func (a *counts) size(n int) { a.n = sizeTo(a.n, n) }
 func (a *counts) update(_ []*vector.Vector, r *rows) {
 	if r.count == 1 {
 		a.n[0] += int64(r.n())
@@ -316,16 +311,6 @@ func (a *exactSums) size(n int) {
 		a.wide = sizeTo(a.wide, n)
 	}
 	a.seen.size(n)
-}
-
-func (a *exactSums) bytes() int64 { return int64(cap(a.low))*8 + int64(cap(a.wide))*16 }
-
-func (a *exactSums) reset() {
-	a.low, a.bound = a.low[:0], 0
-	if a.wide != nil {
-		a.wide = a.wide[:0]
-	}
-	a.seen.reset()
 }
 
 func (a *exactSums) merge(vs []*vector.Vector, r *rows) { a.update(vs, r) }
@@ -436,9 +421,14 @@ func (a *exactSums) state(ids []int32, out []lane) []*vector.Vector {
 		kernel.Gather(room[int64](l, len(ids)), a.low, ids)
 		return []*vector.Vector{l.flat(a.typ, vector.PhysInt64, len(ids), valid)}
 	}
-	a.spill()
 	kernel.Gather(room[int128.Int128](l, len(ids)), a.wide, ids)
 	return []*vector.Vector{l.flat(a.typ, vector.PhysInt128, len(ids), valid)}
+}
+
+func (a *exactSums) seal() {
+	if a.wide != nil {
+		a.spill()
+	}
 }
 
 // floatSums adds floats. The order of addition, and so the last digits, depend on how rows fell to goroutines.
@@ -451,13 +441,6 @@ type floatSums struct {
 func (a *floatSums) size(n int) {
 	a.sum = sizeTo(a.sum, n)
 	a.seen.size(n)
-}
-
-func (a *floatSums) bytes() int64 { return int64(cap(a.sum)) * 8 }
-
-func (a *floatSums) reset() {
-	a.sum = a.sum[:0]
-	a.seen.reset()
 }
 
 func (a *floatSums) merge(vs []*vector.Vector, r *rows) { a.update(vs, r) }
@@ -569,14 +552,6 @@ func (a *narrowExtremes) size(n int) {
 	a.seen.size(n)
 }
 
-func (a *narrowExtremes) bytes() int64 { return int64(cap(a.best)) * 8 }
-
-func (a *narrowExtremes) reset() {
-	a.best = a.best[:0]
-	a.seen.reset()
-	a.seen.some = true
-}
-
 func (a *narrowExtremes) merge(vs []*vector.Vector, r *rows) { a.update(vs, r) }
 
 func (a *narrowExtremes) update(vs []*vector.Vector, r *rows) {
@@ -618,10 +593,7 @@ func (a *narrowExtremes) one(g int, x int64) {
 
 func (a *narrowExtremes) state(ids []int32, out []lane) []*vector.Vector {
 	l := &out[0]
-	if cap(a.in.buf) < len(ids) {
-		a.in.buf = make([]int64, len(ids))
-	}
-	src, order := a.in.buf[:len(ids)], orderOf(a.typ)
+	src, order := l.roomWide(len(ids)), orderOf(a.typ)
 	for i, id := range ids {
 		src[i] = order(a.best[id])
 	}
@@ -657,14 +629,6 @@ func (a *wideExtremes) size(n int) {
 	a.best = sizeTo(a.best, n)
 	a.seen.some = true
 	a.seen.size(n)
-}
-
-func (a *wideExtremes) bytes() int64 { return int64(cap(a.best)) * 16 }
-
-func (a *wideExtremes) reset() {
-	a.best = a.best[:0]
-	a.seen.reset()
-	a.seen.some = true
 }
 
 func (a *wideExtremes) merge(vs []*vector.Vector, r *rows) { a.update(vs, r) }
@@ -726,14 +690,6 @@ func (a *stringExtremes) size(n int) {
 	a.seen.size(n)
 }
 
-func (a *stringExtremes) bytes() int64 { return int64(cap(a.best))*16 + a.arena.held }
-
-func (a *stringExtremes) reset() {
-	a.best, a.arena, a.dead = a.best[:0], arena{}, 0
-	a.seen.reset()
-	a.seen.some = true
-}
-
 func (a *stringExtremes) merge(vs []*vector.Vector, r *rows) { a.update(vs, r) }
 
 func (a *stringExtremes) update(vs []*vector.Vector, r *rows) {
@@ -790,9 +746,6 @@ func (a *variances) size(n int) {
 	a.n, a.mean, a.m2 = sizeTo(a.n, n), sizeTo(a.mean, n), sizeTo(a.m2, n)
 }
 
-func (a *variances) bytes() int64 { return int64(cap(a.n)+cap(a.mean)+cap(a.m2)) * 8 }
-func (a *variances) reset()       { a.n, a.mean, a.m2 = a.n[:0], a.mean[:0], a.m2[:0] }
-
 func (a *variances) update(vs []*vector.Vector, r *rows) {
 	vals := a.in.of(vs[0], r.sel, r.n())
 	for i, x := range vals {
@@ -836,3 +789,15 @@ func (a *variances) state(ids []int32, out []lane) []*vector.Vector {
 		out[2].flat(double, vector.PhysFloat64, len(ids), nil),
 	}
 }
+
+func (*counts) seal() {}
+
+func (*floatSums) seal() {}
+
+func (*narrowExtremes) seal() {}
+
+func (*wideExtremes) seal() {}
+
+func (*stringExtremes) seal() {}
+
+func (*variances) seal() {}

@@ -29,6 +29,7 @@ type aggregate struct {
 
 	mu     sync.Mutex
 	tables []*aggTable // combined, then merged
+	runs   []*aggRun   // put aside by partition
 }
 
 // A stateSpec is one accumulator.
@@ -242,10 +243,14 @@ type aggTable struct {
 }
 
 func (a *aggregate) newTable() *aggTable {
-	t := &aggTable{agg: a, accs: make([]accumulator, len(a.states)), sets: make([]*distinctSet, len(a.states))}
-	if len(a.types) > 0 {
-		t.keys = &codedGroups{grouper: newGrouper(a.types, a.acct), acct: a.acct}
+	if len(a.types) == 0 {
+		return a.tableOf(nil)
 	}
+	return a.tableOf(&codedGroups{grouper: newGrouper(a.types, a.acct), acct: a.acct})
+}
+
+func (a *aggregate) tableOf(keys grouper) *aggTable {
+	t := &aggTable{agg: a, keys: keys, accs: make([]accumulator, len(a.states)), sets: make([]*distinctSet, len(a.states))}
 	for i := range a.states {
 		s := &a.states[i]
 		t.accs[i] = s.accumulator()
@@ -321,6 +326,9 @@ type aggLocal struct {
 	args    []computer
 	filters []*eval.Filter // per state
 
+	rows int64 // that the table has taken
+	look int   // how many groups are worth a look at the table
+
 	vals   []*vector.Vector // of args, where not nil, for the batch at hand
 	cut    narrower
 	drop   narrower
@@ -331,7 +339,7 @@ type aggLocal struct {
 
 func (a *aggregate) NewLocal() (Local, error) {
 	l := &aggLocal{
-		agg: a, table: a.newTable(), groups: computers(a.groups, a.env.BatchRows), keys: make([]*vector.Vector, len(a.groups)),
+		agg: a, table: a.newTable(), look: retireAt, groups: computers(a.groups, a.env.BatchRows), keys: make([]*vector.Vector, len(a.groups)),
 		args: computers(a.args, a.env.BatchRows), filters: make([]*eval.Filter, len(a.states)), vals: make([]*vector.Vector, len(a.args)),
 	}
 	for i, s := range a.states {
@@ -345,7 +353,7 @@ func (a *aggregate) NewLocal() (Local, error) {
 	return l, nil
 }
 
-func (l *aggLocal) Push(_ context.Context, b *vector.Batch) error {
+func (l *aggLocal) Push(ctx context.Context, b *vector.Batch) error {
 	if err := evalAll(l.groups, b, l.keys); err != nil {
 		return err
 	}
@@ -368,7 +376,42 @@ func (l *aggLocal) Push(_ context.Context, b *vector.Batch) error {
 			return err
 		}
 	}
-	return t.settle()
+	if err := t.settle(); err != nil {
+		return err
+	}
+	l.rows += int64(b.Rows())
+	if n := t.len(); n >= l.look {
+		return l.consider(ctx, n)
+	}
+	return nil
+}
+
+// retireAt is how many groups a table has when it outgrows a second-level cache.
+const retireAt = 32 << 10
+
+// consider looks at a table that has become large. If it has few rows per group, rows would go on to miss the cache in an
+// ever larger table for little: its groups are put aside by partition, and a new table begins.
+func (l *aggLocal) consider(ctx context.Context, groups int) error {
+	l.look = 2 * groups
+	if l.rows >= 8*int64(groups) || l.agg.distinct() {
+		return nil
+	}
+	old := l.table
+	if err := l.agg.setAside(ctx, old); err != nil {
+		return err
+	}
+	l.table = l.agg.tableOf(old.keys.successor())
+	l.rows, l.look = 0, retireAt
+	return l.table.size(groups)
+}
+
+func (a *aggregate) distinct() bool {
+	for i := range a.states {
+		if a.states[i].distinct {
+			return true
+		}
+	}
+	return false
 }
 
 // bury gives the rows that are not in sel, which is ascending, to group dead.
@@ -504,13 +547,14 @@ func (a *aggregate) Finalize(ctx context.Context) error {
 		total += t.len()
 	}
 	switch {
-	case len(a.tables) == 1:
-	case total <= serialMerge || len(a.types) == 0:
-		into := a.tables[0]
+	case len(a.runs) == 0 && len(a.tables) == 1:
+	case len(a.runs) == 0 && (total <= serialMerge || len(a.types) == 0) || a.distinct():
+		into, m := a.tables[0], a.newMerger()
 		for _, t := range a.tables[1:] {
-			if err := a.merge(ctx, into, t, nil); err != nil {
+			if err := m.addTable(ctx, into, t); err != nil {
 				return err
 			}
+			t.release()
 		}
 		a.tables = a.tables[:1]
 	default:
@@ -518,14 +562,15 @@ func (a *aggregate) Finalize(ctx context.Context) error {
 			return err
 		}
 	}
-	return parallel(ctx, min(a.env.Threads, len(a.tables)), func(ctx context.Context, i int) error {
-		for ; i < len(a.tables); i += a.env.Threads {
-			if err := a.foldSets(ctx, a.tables[i]); err != nil {
-				return err
-			}
+	for _, t := range a.tables {
+		if err := a.foldSets(ctx, t); err != nil {
+			return err
 		}
-		return nil
-	})
+		for _, acc := range t.accs {
+			acc.seal()
+		}
+	}
+	return nil
 }
 
 // foldSets gives the DISTINCT arguments to their accumulators.
@@ -553,129 +598,224 @@ func (a *aggregate) foldSets(ctx context.Context, t *aggTable) error {
 // empty is arguments of no rows.
 func (d *distinctSet) empty() []*vector.Vector { return d.set.keys(nil, d.lanes)[1:] }
 
-// partitions is how many parts of their keys' hashes tables are merged by.
+// partitions is how many parts of their keys' hashes groups are merged by.
 const partitions = 64
 
 // partitionOf is the partition of a hash. Its bits are neither those that index tables nor those of their tags.
 func partitionOf(h uint64) int { return int(h >> 24 & (partitions - 1)) }
 
+// An aggRun is the groups and states of a table, by partition, which are read in order: a table itself would be read all over.
+type aggRun struct {
+	cols   []*column // keys, then states
+	bounds [partitions + 1]int
+	held   int64
+}
+
+// setAside makes a run of t's groups. Of t, only its keys' successor is used afterwards.
+func (a *aggregate) setAside(ctx context.Context, t *aggTable) error {
+	n := t.len()
+	// A hash and a number per group while it is sorted.
+	if err := a.acct.reserve(int64(n) * 12); err != nil {
+		return err
+	}
+	defer a.acct.release(int64(n) * 12)
+	h, ids := make([]uint64, n), make([]int32, n)
+	t.keys.hashes(h)
+	run := &aggRun{}
+	for _, x := range h {
+		run.bounds[partitionOf(x)+1]++
+	}
+	for p := range partitions {
+		run.bounds[p+1] += run.bounds[p]
+	}
+	at := run.bounds
+	for g, x := range h {
+		p := partitionOf(x)
+		ids[at[p]] = int32(g)
+		at[p]++
+	}
+	for _, acc := range t.accs {
+		acc.seal()
+	}
+	keys, states := make([]lane, len(a.types)), make([]lane, 3)
+	for from := 0; from < n; from += a.env.BatchRows {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		part := ids[from:min(from+a.env.BatchRows, n)]
+		c := 0
+		add := func(v *vector.Vector) error {
+			if from == 0 {
+				col := newColumn(v.Type)
+				if v.Phys != vector.PhysBool {
+					col.phys = v.Phys // a sum may be wider or narrower than its type
+				}
+				run.cols = append(run.cols, col)
+			}
+			col := run.cols[c]
+			c++
+			if err := a.acct.resize(&run.held, run.held+col.bytesAfter(v, nil, len(part))-col.bytes()); err != nil {
+				return err
+			}
+			col.append(v, nil, len(part))
+			return nil
+		}
+		for _, v := range t.keys.keys(part, keys) {
+			if err := add(v); err != nil {
+				return err
+			}
+		}
+		for _, acc := range t.accs {
+			for _, v := range acc.state(part, states) {
+				if err := add(v); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	t.release()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.runs = append(a.runs, run)
+	return nil
+}
+
 func (a *aggregate) mergeByPartition(ctx context.Context) error {
-	lists := make([][partitions][]int32, len(a.tables))
-	err := parallel(ctx, len(a.tables), func(ctx context.Context, i int) error {
-		t := a.tables[i]
-		n := t.keys.len()
-		if err := a.acct.reserve(int64(n) * 4); err != nil {
-			return err
-		}
-		h := make([]uint64, n)
-		t.keys.hashes(h)
-		var count [partitions]int
-		for _, x := range h {
-			count[partitionOf(x)]++
-		}
-		ids := make([]int32, n)
-		for p := range partitions {
-			lists[i][p], ids = ids[:0:count[p]], ids[count[p]:]
-		}
-		for g, x := range h {
-			p := partitionOf(x)
-			lists[i][p] = append(lists[i][p], int32(g))
-		}
-		return nil
-	})
+	err := parallel(ctx, len(a.tables), func(ctx context.Context, i int) error { return a.setAside(ctx, a.tables[i]) })
 	if err != nil {
 		return err
 	}
 	merged := make([]*aggTable, partitions)
 	var next atomic.Int64
 	err = parallel(ctx, a.env.Threads, func(ctx context.Context, _ int) error {
+		m := a.newMerger()
+		var last *aggTable
 		for {
 			p := int(next.Add(1)) - 1
 			if p >= partitions {
 				return nil
 			}
-			merged[p] = a.newTable()
-			for i, t := range a.tables {
-				if err := a.merge(ctx, merged[p], t, lists[i][p]); err != nil {
+			t := a.newTable()
+			if last != nil { // partitions are alike: so is the memory that they need
+				t = a.tableOf(last.keys.successor())
+				if err := t.size(last.len()); err != nil {
 					return err
 				}
 			}
+			for _, r := range a.runs {
+				if err := m.addRun(ctx, t, r, p); err != nil {
+					return err
+				}
+			}
+			merged[p], last = t, t
 		}
 	})
-	for i, t := range a.tables {
-		a.acct.release(int64(t.keys.len()) * 4)
-		t.release()
-		a.tables[i] = nil
+	for _, r := range a.runs {
+		a.acct.release(r.held)
 	}
-	a.tables = merged
+	a.tables, a.runs = merged, nil
 	return err
 }
 
-// release gives back what t reserved; t is not used afterwards.
+// release gives back what t's states reserved; t is not used afterwards.
 func (t *aggTable) release() {
-	a := t.agg.acct
-	a.release(t.held)
+	t.agg.acct.release(t.held)
 	t.held = 0
 }
 
-// merge adds the groups ids of from, or all where ids is nil, to into. It may be called for one from by several goroutines,
-// with different ids.
-func (a *aggregate) merge(ctx context.Context, into, from *aggTable, ids []int32) error {
-	var all identity
-	if ids == nil {
-		ids = all.upTo(from.len())
+// A merger adds groups and states to tables, for one goroutine.
+type merger struct {
+	agg   *aggregate
+	lanes []lane
+	cols  []*vector.Vector
+	cut   narrower
+	ids   identity
+}
+
+func (a *aggregate) newMerger() *merger {
+	return &merger{agg: a, lanes: make([]lane, len(a.types)+3*len(a.states))}
+}
+
+// add adds the groups of m.cols, keys and then states, n of them, to into. States of DISTINCT aggregates are not there.
+func (m *merger) add(into *aggTable, n int) error {
+	keys := len(m.agg.types)
+	if err := into.assign(m.cols[:keys], n, nil, n); err != nil {
+		return err
 	}
-	var to []int32 // from's groups to into's, −1: not among ids
-	for _, s := range from.sets {
-		if s != nil && to == nil {
-			to = make([]int32, from.len())
-			for i := range to {
-				to[i] = -1
-			}
+	r := &rows{len: n, groups: into.groups, count: into.len(), whole: true}
+	states := m.cols[keys:]
+	for i, acc := range into.accs {
+		if into.sets[i] != nil {
+			continue
 		}
+		k := m.agg.states[i].columns
+		acc.merge(states[:k], m.cut.valid(r, states[0]))
+		states = states[k:]
 	}
-	keyLanes, stateLanes := make([]lane, len(a.types)), make([]lane, 3)
-	var cut narrower
-	for at := 0; at < len(ids); at += a.env.BatchRows {
+	return into.settle()
+}
+
+// addRun adds partition p of a run.
+func (m *merger) addRun(ctx context.Context, into *aggTable, r *aggRun, p int) error {
+	rows := m.agg.env.BatchRows
+	for from := r.bounds[p]; from < r.bounds[p+1]; from += rows {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		part := ids[at:min(at+a.env.BatchRows, len(ids))]
-		var keys []*vector.Vector
-		if from.keys != nil {
-			keys = from.keys.keys(part, keyLanes)
+		to := min(from+rows, r.bounds[p+1])
+		m.cols = m.cols[:0]
+		for i, c := range r.cols {
+			m.cols = append(m.cols, c.window(&m.lanes[i], from, to, &m.ids))
 		}
-		if err := into.assign(keys, len(part), nil, len(part)); err != nil {
+		if err := m.add(into, to-from); err != nil {
 			return err
 		}
-		r := &rows{len: len(part), groups: into.groups, count: into.len(), whole: true}
-		for i, acc := range from.accs {
-			if from.sets[i] != nil {
-				continue
-			}
-			states := acc.state(part, stateLanes)
-			into.accs[i].merge(states, cut.valid(r, states[0]))
-		}
-		for i, id := range part {
-			if to != nil {
-				to[id] = int32(into.groups[i])
-			}
-		}
 	}
-	if err := into.settle(); err != nil {
-		return err
+	return nil
+}
+
+// addTable adds all groups of a table.
+func (m *merger) addTable(ctx context.Context, into, from *aggTable) error {
+	a := m.agg
+	all := m.ids.upTo(from.len())
+	var to []int32 // from's groups as into's
+	for _, acc := range from.accs {
+		acc.seal()
+	}
+	for at := 0; at < len(all); at += a.env.BatchRows {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		part := all[at:min(at+a.env.BatchRows, len(all))]
+		m.cols = m.cols[:0]
+		lanes := m.lanes
+		if from.keys != nil {
+			m.cols = append(m.cols, from.keys.keys(part, lanes)...)
+			lanes = lanes[len(m.cols):]
+		}
+		for i, acc := range from.accs {
+			if from.sets[i] == nil {
+				m.cols = append(m.cols, acc.state(part, lanes)...)
+				lanes = lanes[a.states[i].columns:]
+			}
+		}
+		if err := m.add(into, len(part)); err != nil {
+			return err
+		}
+		if a.distinct() {
+			for _, g := range into.groups[:len(part)] {
+				to = append(to, int32(g))
+			}
+		}
 	}
 	for i, s := range from.sets {
 		if s == nil {
 			continue
 		}
 		err := s.each(ctx, a.env.BatchRows, func(args []*vector.Vector, groups []uint32) error {
-			r := &rows{len: len(groups), groups: make([]uint32, len(groups)), sel: make([]int32, 0, len(groups))}
+			r := &rows{len: len(groups), groups: make([]uint32, len(groups))}
 			for k, g := range groups {
-				if to[g] >= 0 {
-					r.groups[k] = uint32(to[g])
-					r.sel = append(r.sel, int32(k))
-				}
+				r.groups[k] = uint32(to[g])
 			}
 			return into.sets[i].add(args, r)
 		})
@@ -688,7 +828,7 @@ func (a *aggregate) merge(ctx context.Context, into, from *aggTable, ids []int32
 
 // Close forgets everything. The account is released when the plan ends.
 func (a *aggregate) Close() error {
-	a.tables = nil
+	a.tables, a.runs = nil, nil
 	return nil
 }
 

@@ -35,19 +35,13 @@ type codeEntry struct {
 // unknown stands for a combination that has not been seen.
 const unknown = math.MaxUint32
 
-func (t *codedGroups) reset() {
-	t.grouper.reset()
-	for _, e := range t.entries {
+func (t *codedGroups) successor() grouper {
+	s := &codedGroups{grouper: t.grouper.successor(), acct: t.acct, entries: t.entries, combos: t.combos, narrow: t.narrow}
+	for _, e := range s.entries {
 		e.forget()
 	}
-}
-
-func (t *codedGroups) bytes() int64 {
-	total := t.grouper.bytes()
-	for _, e := range t.entries {
-		total += int64(cap(e.groups)) * 4
-	}
-	return total
+	t.entries, t.combos, t.narrow = nil, nil, nil
+	return s
 }
 
 func (t *codedGroups) assign(keys []*vector.Vector, sel []int32, n int, groups []uint32) error {

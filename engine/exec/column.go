@@ -439,6 +439,26 @@ func (c *column) gather(l *lane, rows, at []int32, n int, nullable bool) *vector
 	return l.flat(c.typ, c.phys, n, valid)
 }
 
+// window makes l's vector rows from … to of c, in place where that can be.
+func (c *column) window(l *lane, from, to int, ids *identity) *vector.Vector {
+	if w := widthOf(c.phys); c.valid == nil && w > 0 {
+		switch w {
+		case 1:
+			l.view(c.typ, c.phys, unsafe.Pointer(unsafe.SliceData(c.w1[from:to])), to-from)
+		case 2:
+			l.view(c.typ, c.phys, unsafe.Pointer(unsafe.SliceData(c.w2[from:to])), to-from)
+		case 4:
+			l.view(c.typ, c.phys, unsafe.Pointer(unsafe.SliceData(c.w4[from:to])), to-from)
+		case 8:
+			l.view(c.typ, c.phys, unsafe.Pointer(unsafe.SliceData(c.w8[from:to])), to-from)
+		case 16:
+			l.view(c.typ, c.phys, unsafe.Pointer(unsafe.SliceData(c.w16[from:to])), to-from)
+		}
+		return &l.vec
+	}
+	return c.gather(l, ids.upTo(to)[from:], nil, to-from, false)
+}
+
 func gatherWords[T word](dst, src []T, rows, at []int32, nullable bool) {
 	switch {
 	case nullable:

@@ -22,12 +22,17 @@ type grouper interface {
 	len() int
 	// hashes stores the hash of every key; it depends on nothing but the key and the key's type.
 	hashes(dst []uint64)
-	// keys gives the keys of the numbers ids, a column each.
+	// keys gives the keys of the numbers ids, a column each. Several goroutines may call it, while none assigns.
 	keys(ids []int32, out []lane) []*vector.Vector
-	// bytes is the memory held.
-	bytes() int64
-	// reset forgets all keys but keeps memory.
-	reset()
+	// successor is a grouper without keys that takes over the memory for finding them: assign is not called afterwards.
+	successor() grouper
+}
+
+// handOver makes n bytes that from has reserved to's.
+func handOver(from, to *int64, n int64) {
+	n = min(n, *from)
+	*from -= n
+	*to += n
 }
 
 // newGrouper chooses by the types of the keys alone, so that all goroutines, and all batches, agree.
@@ -307,13 +312,12 @@ func newIntGroups(t sqltype.Type, acct *account) *intGroups {
 
 func (t *intGroups) len() int { return len(t.all) }
 
-func (t *intGroups) bytes() int64 {
-	return int64(len(t.slots))*int64(unsafe.Sizeof(intSlot{})) + int64(cap(t.all))*8
-}
-
-func (t *intGroups) reset() {
-	clear(t.slots)
-	t.all, t.null = t.all[:0], -1
+func (t *intGroups) successor() grouper {
+	s := &intGroups{typ: t.typ, null: -1, acct: t.acct, all: make([]int64, 0, len(t.slots)/2), slots: t.slots, shift: t.shift, in: t.in, hashed: t.hashed}
+	clear(s.slots)
+	t.slots, t.in, t.hashed = nil, numbers{}, nil
+	handOver(&t.held, &s.held, int64(len(s.slots))*int64(unsafe.Sizeof(intSlot{})))
+	return s
 }
 
 func (t *intGroups) grow(slots int) error {
@@ -538,13 +542,12 @@ func newPackedGroups[K [2]uint64 | [4]uint64](p packing, acct *account) *packedG
 
 func (t *packedGroups[K]) len() int { return len(t.all) }
 
-func (t *packedGroups[K]) bytes() int64 {
-	return int64(len(t.table.slots))*8 + int64(cap(t.all))*int64(unsafe.Sizeof(*new(K)))
-}
-
-func (t *packedGroups[K]) reset() {
-	clear(t.table.slots)
-	t.all = t.all[:0]
+func (t *packedGroups[K]) successor() grouper {
+	s := &packedGroups[K]{packing: t.packing, acct: t.acct, all: make([]K, 0, len(t.table.slots)/2), table: t.table, in: t.in, cols: t.cols, hashed: t.hashed}
+	clear(s.table.slots)
+	t.table, t.in, t.cols, t.hashed = hashTable{}, numbers{}, [4][]uint64{}, nil
+	handOver(&t.held, &s.held, int64(len(s.table.slots))*8)
+	return s
 }
 
 func (t *packedGroups[K]) grow(slots int) error {
@@ -775,13 +778,12 @@ func newByteGroups(types []sqltype.Type, acct *account) *byteGroups {
 
 func (t *byteGroups) len() int { return len(t.hash) }
 
-func (t *byteGroups) bytes() int64 {
-	return int64(len(t.table.slots))*8 + int64(cap(t.at))*8 + int64(cap(t.hash))*8 + int64(cap(t.data))
-}
-
-func (t *byteGroups) reset() {
-	clear(t.table.slots)
-	t.at, t.data, t.hash = t.at[:1], t.data[:0], t.hash[:0]
+func (t *byteGroups) successor() grouper {
+	s := &byteGroups{types: t.types, at: []uint64{0}, acct: t.acct, table: t.table, rows: t.rows, runs: t.runs}
+	clear(s.table.slots)
+	t.table, t.rows, t.runs = hashTable{}, rowEncoder{}, runs{}
+	handOver(&t.held, &s.held, int64(len(s.table.slots))*8)
+	return s
 }
 
 func (t *byteGroups) grow(slots, data int) error {

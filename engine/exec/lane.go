@@ -119,36 +119,50 @@ func (l *lane) flat(t sqltype.Type, p vector.Phys, n int, valid []uint64) *vecto
 	switch p {
 	case vector.PhysBool:
 		vector.SetBits(&l.vec, t, room[uint64](l, max(1, vector.Words(n))), n, valid)
-	case vector.PhysInt8:
-		vector.SetFlat(&l.vec, t, room[int8](l, n), valid)
-	case vector.PhysInt16:
-		vector.SetFlat(&l.vec, t, room[int16](l, n), valid)
-	case vector.PhysInt32:
-		vector.SetFlat(&l.vec, t, room[int32](l, n), valid)
-	case vector.PhysInt64:
-		vector.SetFlat(&l.vec, t, room[int64](l, n), valid)
-	case vector.PhysUint8:
-		vector.SetFlat(&l.vec, t, room[uint8](l, n), valid)
-	case vector.PhysUint16:
-		vector.SetFlat(&l.vec, t, room[uint16](l, n), valid)
-	case vector.PhysUint32:
-		vector.SetFlat(&l.vec, t, room[uint32](l, n), valid)
-	case vector.PhysUint64:
-		vector.SetFlat(&l.vec, t, room[uint64](l, n), valid)
-	case vector.PhysFloat32:
-		vector.SetFlat(&l.vec, t, room[float32](l, n), valid)
-	case vector.PhysFloat64:
-		vector.SetFlat(&l.vec, t, room[float64](l, n), valid)
-	case vector.PhysInt128:
-		vector.SetFlat(&l.vec, t, room[int128.Int128](l, n), valid)
-	case vector.PhysInterval:
-		vector.SetFlat(&l.vec, t, room[vector.Interval](l, n), valid)
 	case vector.PhysString:
 		vector.SetFlat(&l.vec, t, l.roomStrings(n), valid)
-	default:
+	case vector.PhysNone:
 		vector.SetNull(&l.vec, t, n)
+	default:
+		room[uint64](l, (n*widthOf(p)+7)/8)
+		l.view(t, p, unsafe.Pointer(unsafe.SliceData(l.mem)), n)
+		l.vec.Valid = valid
 	}
 	return &l.vec
+}
+
+// view makes l's vector n rows of type t over the values of form p, of fixed width, at data.
+func (l *lane) view(t sqltype.Type, p vector.Phys, data unsafe.Pointer, n int) {
+	switch p {
+	case vector.PhysInt8:
+		view[int8](l, t, data, n)
+	case vector.PhysInt16:
+		view[int16](l, t, data, n)
+	case vector.PhysInt32:
+		view[int32](l, t, data, n)
+	case vector.PhysInt64:
+		view[int64](l, t, data, n)
+	case vector.PhysUint8:
+		view[uint8](l, t, data, n)
+	case vector.PhysUint16:
+		view[uint16](l, t, data, n)
+	case vector.PhysUint32:
+		view[uint32](l, t, data, n)
+	case vector.PhysUint64:
+		view[uint64](l, t, data, n)
+	case vector.PhysFloat32:
+		view[float32](l, t, data, n)
+	case vector.PhysFloat64:
+		view[float64](l, t, data, n)
+	case vector.PhysInt128:
+		view[int128.Int128](l, t, data, n)
+	case vector.PhysInterval:
+		view[vector.Interval](l, t, data, n)
+	}
+}
+
+func view[T vector.Element](l *lane, t sqltype.Type, data unsafe.Pointer, n int) {
+	vector.SetFlat(&l.vec, t, unsafe.Slice((*T)(data), n), nil)
 }
 
 // take makes l's vector the rows idx of v, in that order. Codes stay codes and a constant one.
