@@ -12,6 +12,7 @@ import (
 	"github.com/fletchdb/fletch/engine/ast"
 	"github.com/fletchdb/fletch/engine/batchtest"
 	"github.com/fletchdb/fletch/engine/bind"
+	"github.com/fletchdb/fletch/engine/budget"
 	"github.com/fletchdb/fletch/engine/catalog"
 	"github.com/fletchdb/fletch/engine/catalog/catalogtest"
 	"github.com/fletchdb/fletch/engine/exec"
@@ -258,16 +259,19 @@ func execute(t *testing.T, all map[string]batchtest.Table, plan physical.Node, r
 	sources := map[*physical.Scan]exec.Source{}
 	root := overTables(plan, all, sources)
 	env := &exec.Env{
-		Threads: 2, BatchRows: 16,
+		Threads: 2, BatchRows: 16, Budget: budget.New(32 << 20),
 		OpenScan:   func(_ context.Context, s *physical.Scan) (exec.Source, error) { return sources[s], nil },
 		OpenRemote: func(_ context.Context, r *physical.Remote) (exec.Source, error) { return remote(r), nil },
 	}
-	c := &batchtest.Collect{}
+	c := &batchtest.Collect{Enough: enoughBatches}
 	err := exec.Run(t.Context(), root, env, c)
 	out := c.Table()
 	out.Fields = root.Schema()
 	return out, err
 }
+
+// enoughBatches ends a run whose result no test should compare.
+const enoughBatches = 5000
 
 // overTables replaces every scan by one of the rows of its row groups, with its filter above.
 func overTables(n physical.Node, all map[string]batchtest.Table, sources map[*physical.Scan]exec.Source) physical.Node {
