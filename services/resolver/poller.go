@@ -41,34 +41,40 @@ func (w Worker) Ready() bool {
 	return w.Err == nil && w.Info.GetState() == identityv1.WorkerState_WORKER_STATE_READY
 }
 
-// A Poller asks every worker who it is, for as long as it is there.
+// A Poller asks every worker who it is, for as long as it is there. One that hangs holds up nobody but itself.
 type Poller struct {
 	resolver Resolver
 	dialer   *httpserve.Dialer
 	log      *slog.Logger
 
+	again chan struct{} // asks before the next turn
+	slots chan struct{}
+	asks  sync.WaitGroup
+	swept chan struct{} // closed when each worker of the first list has answered or not
+
 	mu      sync.Mutex
-	workers map[string]Worker
-	err     error // of the resolver
-	swept   chan struct{}
-	once    sync.Once
-	changed chan struct{} // closed and made anew when anything changes
-	again   chan struct{}
+	urls    []string
+	err     error             // of the resolver
+	workers map[string]Worker // those of urls that were asked
+	asking  map[string]bool   // calls on their way; true: their answers came too early to count
+	changed chan struct{}     // closed and made anew when anything changes
 }
 
 // NewPoller makes a poller; Run makes it ask.
 func NewPoller(r Resolver, d *httpserve.Dialer, log *slog.Logger) *Poller {
 	return &Poller{
-		resolver: r, dialer: d, log: log, workers: map[string]Worker{},
-		swept: make(chan struct{}), changed: make(chan struct{}), again: make(chan struct{}, 1),
+		resolver: r, dialer: d, log: log, again: make(chan struct{}, 1), slots: make(chan struct{}, pollAtOnce), swept: make(chan struct{}),
+		workers: map[string]Worker{}, asking: map[string]bool{}, changed: make(chan struct{}),
 	}
 }
 
 // Run asks until ctx ends.
 func (p *Poller) Run(ctx context.Context) {
+	defer p.asks.Wait()
+	p.turn(ctx)
+	p.asks.Wait()
+	close(p.swept)
 	for {
-		p.sweep(ctx)
-		p.once.Do(func() { close(p.swept) })
 		pause := time.NewTimer(pollEvery - pollEvery/10 + rand.N(pollEvery/5))
 		select {
 		case <-ctx.Done():
@@ -78,6 +84,7 @@ func (p *Poller) Run(ctx context.Context) {
 			pause.Stop()
 		case <-pause.C:
 		}
+		p.turn(ctx)
 	}
 }
 
@@ -113,6 +120,9 @@ func (p *Poller) Suspect(url, instance string, err error) {
 	if ok && w.Identity.GetInstanceId() == instance && w.Err == nil {
 		w.Err = err
 		p.set(w)
+		if _, asking := p.asking[url]; asking {
+			p.asking[url] = true
+		}
 	}
 	p.mu.Unlock()
 	select {
@@ -128,47 +138,60 @@ func (p *Poller) set(w Worker) {
 	p.changed = make(chan struct{})
 }
 
-func (p *Poller) sweep(ctx context.Context) {
+// turn looks where workers are and begins to ask each that is not being asked.
+func (p *Poller) turn(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, pollTimeout)
 	urls, err := p.resolver.Resolve(bounded)
 	cancel()
 	p.mu.Lock()
-	if err != nil {
-		if p.err == nil || p.err.Error() != err.Error() {
-			p.log.Warn("cannot resolve workers; keeping those known", "error", err)
-		}
-		urls = nil
-		for url := range p.workers {
-			urls = append(urls, url)
-		}
+	defer p.mu.Unlock()
+	if err == nil {
+		p.urls = slices.Clone(urls)
+	} else if ctx.Err() == nil && (p.err == nil || p.err.Error() != err.Error()) {
+		p.log.Warn("cannot resolve workers; keeping those known", "error", err)
 	}
 	p.err = err
 	for url := range p.workers {
-		if !slices.Contains(urls, url) {
+		if !slices.Contains(p.urls, url) {
 			p.log.Info("worker gone from the resolver", "url", url)
 			delete(p.workers, url)
+			close(p.changed)
+			p.changed = make(chan struct{})
 		}
 	}
-	p.mu.Unlock()
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, pollAtOnce)
-	for _, url := range urls {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			p.ask(ctx, url)
-		})
+	for _, url := range p.urls {
+		if _, asking := p.asking[url]; !asking {
+			p.asking[url] = false
+			p.asks.Go(func() { p.ask(ctx, url) })
+		}
 	}
-	wg.Wait()
 }
 
+// ask asks a worker until an answer counts.
 func (p *Poller) ask(ctx context.Context, url string) {
-	info, err := Info(ctx, p.dialer, url)
-	if ctx.Err() != nil {
-		return
+	p.slots <- struct{}{}
+	defer func() { <-p.slots }()
+	for {
+		info, err := Info(ctx, p.dialer, url)
+		p.mu.Lock()
+		early := p.asking[url] && ctx.Err() == nil
+		if early {
+			p.asking[url] = false
+		} else {
+			delete(p.asking, url)
+			if ctx.Err() == nil && slices.Contains(p.urls, url) {
+				p.take(url, info, err)
+			}
+		}
+		p.mu.Unlock()
+		if !early {
+			return
+		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+}
+
+// take notes what a worker answered. p.mu is held.
+func (p *Poller) take(url string, info *identityv1.WorkerInfoResponse, err error) {
 	old, known := p.workers[url]
 	w := old
 	w.URL, w.Err = url, err

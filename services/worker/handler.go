@@ -66,7 +66,7 @@ func (h *handler) Watch(ctx context.Context, req *workerv1.WatchRequest, stream 
 	if err != nil {
 		return err
 	}
-	cause := error(context.Canceled)
+	cause := context.Canceled
 	defer func() { h.worker.attempts.end(a, cause) }()
 	err = h.watch(ctx, a, req.GetProgressInterval(), stream)
 	if err == nil {

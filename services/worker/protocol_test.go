@@ -1,0 +1,474 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/fletchdb/fletch/engine"
+	"github.com/fletchdb/fletch/engine/codec"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
+	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
+	"github.com/fletchdb/fletch/gen/go/fletch/worker/v1/workerv1connect"
+	"github.com/fletchdb/fletch/services/internal/clustertest"
+	"github.com/fletchdb/fletch/services/internal/httpserve"
+	"github.com/fletchdb/fletch/services/internal/pull"
+	"github.com/fletchdb/fletch/services/internal/rpcerr"
+	"github.com/fletchdb/fletch/services/resolver"
+	"github.com/fletchdb/fletch/services/worker"
+)
+
+// A caller speaks with one worker as a coordinator does.
+type caller struct {
+	t      *testing.T
+	url    string
+	self   *identityv1.Identity
+	dialer *httpserve.Dialer
+	workerv1connect.WorkerServiceClient
+}
+
+func call(t *testing.T, url string) *caller {
+	t.Helper()
+	c := &caller{t: t, url: url, dialer: httpserve.NewDialer(&httpserve.Credentials{}, "")}
+	t.Cleanup(c.dialer.Close)
+	info, err := resolver.Info(t.Context(), c.dialer, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.self = &identityv1.Identity{
+		Version: info.GetVersion(), Protocol: info.GetProtocol(), InstanceId: info.GetInstanceId(), Build: info.GetBuild(), Capabilities: info.GetCapabilitiesDigest(),
+	}
+	c.WorkerServiceClient = workerv1connect.NewWorkerServiceClient(pull.Client(c.dialer, url, c.self))
+	return c
+}
+
+// open opens an attempt, which ends with the returned function at the latest.
+func (c *caller) open(query string, attempt uint32, timeout time.Duration) (watch workerv1connect.WorkerServiceWatchClientStream, end func()) {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(c.t.Context())
+	req := &workerv1.WatchRequest{Query: query, Attempt: attempt}
+	if timeout > 0 {
+		req.Timeout = durationpb.New(timeout)
+	}
+	watch, err := c.Watch(ctx, req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	first, err := watch.Receive()
+	if err != nil || first.GetOpened() == nil {
+		c.t.Fatalf("the first message is %v, %v", first, err)
+	}
+	end = func() {
+		cancel()
+		_ = watch.Close()
+	}
+	c.t.Cleanup(end)
+	return watch, end
+}
+
+var token = []byte("0123456789abcdef")
+
+// plans are the requests of a statement spread over n tasks per stage, all on this worker.
+func (c *caller) plans(query, statement string, n int) []*workerv1.SetPlanRequest {
+	c.t.Helper()
+	e, err := engine.Open(engine.Config{Tables: clustertest.TPCH(c.t)})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = e.Close() }()
+	plan, err := e.Plan(c.t.Context(), statement)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	tasks := e.Tasks(plan, n)
+	var out []*workerv1.SetPlanRequest
+	for _, task := range tasks {
+		fragment, err := codec.Encode(task.Root, task.Output)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		req := &workerv1.SetPlanRequest{Key: &workerv1.TaskKey{Query: query, Attempt: 1, Stage: task.Stage, Task: task.Task}, Fragment: fragment, Token: token}
+		for _, in := range task.Inputs {
+			input := &workerv1.StageInput{Stage: in.Stage, Partitioned: in.Partitioned}
+			for _, p := range tasks {
+				if p.Stage == in.Stage {
+					input.Producers = append(input.Producers, &workerv1.Producer{Task: p.Task, Url: c.url, Identity: c.self})
+				}
+			}
+			req.Inputs = append(req.Inputs, input)
+		}
+		out = append(out, req)
+	}
+	return out
+}
+
+func (c *caller) set(plans ...*workerv1.SetPlanRequest) {
+	c.t.Helper()
+	for _, p := range plans {
+		if _, err := c.SetPlan(c.t.Context(), p); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// pull asks for a partition.
+func (c *caller) pull(ctx context.Context, key *workerv1.TaskKey, partition, consumer uint32, token []byte) *pull.Stream {
+	c.t.Helper()
+	s, err := pull.Open(ctx, c.dialer, &workerv1.Producer{Url: c.url, Identity: c.self}, &workerv1.ExecuteTaskRequest{Key: key, Partition: partition, Consumer: consumer, Token: token})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(s.Close)
+	return s
+}
+
+// execute is an ExecuteTask as a client without our codec makes it, for its plain error.
+func (c *caller) execute(req *workerv1.ExecuteTaskRequest) error {
+	c.t.Helper()
+	stream, err := c.ExecuteTask(c.t.Context(), req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }()
+	for {
+		if _, err := stream.Receive(); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *caller) load() *identityv1.Load {
+	c.t.Helper()
+	info, err := c.WorkerInfo(c.t.Context(), &identityv1.WorkerInfoRequest{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return info.GetLoad()
+}
+
+// idle waits up to a second for the worker to hold nothing.
+func (c *caller) idle() {
+	c.t.Helper()
+	limit := time.Now().Add(time.Second)
+	for {
+		l := c.load()
+		if l.GetAttempts() == 0 && l.GetTasks() == 0 && l.GetMemoryUsed() == 0 {
+			return
+		}
+		if time.Now().After(limit) {
+			c.t.Fatalf("a second later the worker still holds %v", l)
+		}
+	}
+}
+
+// refused checks the code of an RPC's error.
+func refused(t *testing.T, what string, err error, want connect.Code) {
+	t.Helper()
+	if connect.CodeOf(err) != want || err == nil {
+		t.Errorf("%s: %v, not %v", what, err, want)
+	}
+}
+
+func rows(t *testing.T, s *pull.Stream) (n int64) {
+	t.Helper()
+	for {
+		rec, err := s.Next()
+		if errors.Is(err, io.EOF) {
+			return n
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += rec.NumRows()
+	}
+}
+
+func start(t *testing.T, options ...worker.Option) *caller {
+	t.Helper()
+	return call(t, clustertest.Worker(t, append([]worker.Option{worker.WithVersion("v1"), worker.WithReadRoots(clustertest.TPCH(t))}, options...)...).URL())
+}
+
+func TestPlansNeedALease(t *testing.T) {
+	c := start(t)
+	plans := c.plans("q1", "SELECT count(*) FROM nation", 1)
+	_, err := c.SetPlan(t.Context(), plans[0])
+	refused(t, "a plan without a Watch", err, connect.CodeNotFound)
+
+	watch, end := c.open("q1", 1, 0)
+	c.set(plans...)
+	c.set(plans...) // again: nothing happens
+	other := proto.CloneOf(plans[0])
+	other.Options = &workerv1.TaskOptions{BatchRows: 3}
+	_, err = c.SetPlan(t.Context(), other)
+	refused(t, "another plan for the same task", err, connect.CodeAlreadyExists)
+	second, err := c.Watch(t.Context(), &workerv1.WatchRequest{Query: "q1", Attempt: 1})
+	if err == nil {
+		_, err = second.Receive()
+		_ = second.Close()
+	}
+	refused(t, "a second Watch", err, connect.CodeAlreadyExists)
+	if n := rows(t, c.pull(t.Context(), plans[0].GetKey(), 0, 0, token)); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+	for {
+		m, err := watch.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.GetFinished() != nil {
+			break
+		}
+	}
+	end()
+	c.idle()
+	_, err = c.SetPlan(t.Context(), plans[0])
+	refused(t, "a plan after the lease's end", err, connect.CodeNotFound)
+	refused(t, "a task after the lease's end", c.execute(&workerv1.ExecuteTaskRequest{Key: plans[0].GetKey(), Token: token}), connect.CodeNotFound)
+	again, err := c.Watch(t.Context(), &workerv1.WatchRequest{Query: "q1", Attempt: 1})
+	if err == nil {
+		_, err = again.Receive()
+		_ = again.Close()
+	}
+	refused(t, "a Watch after the lease's end", err, connect.CodeAlreadyExists)
+	c.open("q1", 2, 0) // another attempt is another attempt
+}
+
+func TestTasksAreHandedOutOnce(t *testing.T) {
+	c := start(t)
+	c.open("q1", 1, 0)
+	plans := c.plans("q1", "SELECT l_orderkey, l_comment, count(*) FROM lineitem GROUP BY 1, 2", 2)
+	c.set(plans...)
+	producer := plans[len(plans)-1].GetKey()
+	for _, tc := range []struct {
+		name string
+		req  *workerv1.ExecuteTaskRequest
+		want connect.Code
+	}{
+		{"unknown query", &workerv1.ExecuteTaskRequest{Key: &workerv1.TaskKey{Query: "q2", Attempt: 1}, Token: token}, connect.CodeNotFound},
+		{"unknown attempt", &workerv1.ExecuteTaskRequest{Key: &workerv1.TaskKey{Query: "q1", Attempt: 2}, Token: token}, connect.CodeNotFound},
+		{"unknown task", &workerv1.ExecuteTaskRequest{Key: &workerv1.TaskKey{Query: "q1", Attempt: 1, Stage: 9}, Token: token}, connect.CodeNotFound},
+		{"no key", &workerv1.ExecuteTaskRequest{Token: token}, connect.CodeNotFound},
+		{"no token", &workerv1.ExecuteTaskRequest{Key: producer}, connect.CodePermissionDenied},
+		{"wrong token", &workerv1.ExecuteTaskRequest{Key: producer, Token: []byte("0123456789abcdee")}, connect.CodePermissionDenied},
+		{"no such partition", &workerv1.ExecuteTaskRequest{Key: producer, Token: token, Partition: 1 << 31}, connect.CodeInvalidArgument},
+		{"not its consumer", &workerv1.ExecuteTaskRequest{Key: producer, Token: token, Partition: 1, Consumer: 0}, connect.CodeInvalidArgument},
+		{"once", &workerv1.ExecuteTaskRequest{Key: producer, Token: token}, connect.CodeUnknown},
+		{"twice", &workerv1.ExecuteTaskRequest{Key: producer, Token: token}, connect.CodeAlreadyExists},
+		{"unwanted", &workerv1.ExecuteTaskRequest{Key: producer, Token: token, Partition: 1, Consumer: 1, Unwanted: true}, connect.CodeUnknown},
+		{"after unwanted", &workerv1.ExecuteTaskRequest{Key: producer, Token: token, Partition: 1, Consumer: 1}, connect.CodeAlreadyExists},
+	} {
+		err := c.execute(tc.req)
+		if tc.want == connect.CodeUnknown && !errors.Is(err, io.EOF) || tc.want != connect.CodeUnknown && connect.CodeOf(err) != tc.want {
+			t.Errorf("%s: %v, not %v", tc.name, err, tc.want)
+		}
+	}
+}
+
+// A task that nobody wants a row of does not run, nor do those that only it would have asked; all of them finish.
+func TestUnwantedTasksFinish(t *testing.T) {
+	c := start(t)
+	watch, _ := c.open("q1", 1, 0)
+	plans := c.plans("q1", "SELECT l_orderkey, l_comment, count(*) FROM lineitem GROUP BY 1, 2", 2)
+	c.set(plans...)
+	if err := c.execute(&workerv1.ExecuteTaskRequest{Key: plans[0].GetKey(), Token: token, Unwanted: true}); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	finished := map[string]bool{}
+	for len(finished) < len(plans) {
+		m, err := watch.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := m.GetFinished(); f != nil {
+			finished[f.GetProgress().GetTask().String()] = true
+			if n := f.GetProgress().GetRowsScanned(); n > 0 {
+				t.Errorf("%v scanned %d rows", f.GetProgress().GetTask(), n)
+			}
+		}
+	}
+}
+
+func TestKeysAreChecked(t *testing.T) {
+	c := start(t)
+	for _, query := range []string{"", "Q", "a b", "../x", string(make([]byte, 65)), "é"} {
+		stream, err := c.Watch(t.Context(), &workerv1.WatchRequest{Query: query, Attempt: 1})
+		if err == nil {
+			_, err = stream.Receive()
+			_ = stream.Close()
+		}
+		refused(t, query, err, connect.CodeInvalidArgument)
+	}
+	stream, err := c.Watch(t.Context(), &workerv1.WatchRequest{Query: "q"})
+	if err == nil {
+		_, err = stream.Receive()
+		_ = stream.Close()
+	}
+	refused(t, "attempt 0", err, connect.CodeInvalidArgument)
+}
+
+func TestDeadlineOnTheWorker(t *testing.T) {
+	c := start(t)
+	watch, _ := c.open("q1", 1, 100*time.Millisecond)
+	plans := c.plans("q1", "SELECT * FROM lineitem", 1)
+	c.set(plans...)
+	s := c.pull(t.Context(), plans[len(plans)-1].GetKey(), 0, 0, token)
+	if _, err := s.Next(); err != nil && sqlerr.CodeOf(err) != sqlerr.Timeout {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := watch.Receive(); err != nil {
+			if err := rpcerr.FromWorker(t.Context(), c.url, err); sqlerr.CodeOf(err) != sqlerr.Timeout {
+				t.Fatalf("%v, not a time-out", err)
+			}
+			break
+		}
+	}
+	c.idle()
+}
+
+// When the lease ends, tasks end within a second, also those whose reader does not read.
+func TestEndOfTheLease(t *testing.T) {
+	c := start(t)
+	_, end := c.open("q1", 1, 0)
+	plans := c.plans("q1", "SELECT a.* FROM lineitem a, nation", 1)
+	c.set(plans...)
+	s := c.pull(t.Context(), plans[0].GetKey(), 0, 0, token)
+	if _, err := s.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if l := c.load(); l.GetAttempts() != 1 || l.GetTasks() == 0 || l.GetMemoryUsed() == 0 {
+		t.Errorf("while it runs the load is %v", l)
+	}
+	end()
+	c.idle()
+	for {
+		if _, err := s.Next(); err != nil {
+			if errors.Is(err, io.EOF) {
+				t.Error("the stream of a task that was cancelled looks complete")
+			}
+			break
+		}
+	}
+}
+
+// A reader that stops reading is dropped; its task ends, the attempt goes on.
+func TestReaderThatStopsReading(t *testing.T) {
+	c := start(t, worker.WithPatience(100*time.Millisecond))
+	watch, _ := c.open("q1", 1, 0)
+	plans := c.plans("q1", "SELECT a.* FROM lineitem a, nation", 1)
+	c.set(plans...)
+	s := c.pull(t.Context(), plans[0].GetKey(), 0, 0, token)
+	if _, err := s.Next(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		m, err := watch.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.GetFinished() != nil {
+			break
+		}
+	}
+	for {
+		_, err := s.Next()
+		if errors.Is(err, io.EOF) {
+			t.Fatal("the stream of a reader that was dropped looks complete")
+		}
+		if err != nil {
+			break
+		}
+	}
+}
+
+func TestDraining(t *testing.T) {
+	w, err := worker.New(worker.WithReadRoots(clustertest.TPCH(t)), worker.WithLogger(clustertest.Logger(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, drain := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- w.Serve(ctx) }()
+	c := call(t, w.URL())
+	_, end := c.open("q1", 1, 0)
+	plans := c.plans("q1", "SELECT * FROM lineitem", 1)
+	drain()
+	for {
+		info, err := c.WorkerInfo(t.Context(), &identityv1.WorkerInfoRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.GetState() == identityv1.WorkerState_WORKER_STATE_DRAINING {
+			break
+		}
+	}
+	stream, err := c.Watch(t.Context(), &workerv1.WatchRequest{Query: "q2", Attempt: 1})
+	if err == nil {
+		_, err = stream.Receive()
+		_ = stream.Close()
+	}
+	refused(t, "a Watch", err, connect.CodeUnavailable)
+	var rpc *connect.Error
+	if !errors.As(err, &rpc) || len(rpc.Details()) != 1 {
+		t.Fatalf("no detail: %v", err)
+	}
+	detail := &identityv1.Draining{}
+	if err := proto.Unmarshal(rpc.Details()[0].Value, detail); err != nil || !proto.Equal(detail.GetHave(), c.self) {
+		t.Errorf("the detail is %v, %v", detail, err)
+	}
+	c.set(plans...)
+	if n := rows(t, c.pull(t.Context(), plans[0].GetKey(), 0, 0, token)); n != 60175 {
+		t.Errorf("%d rows of an attempt that was open", n)
+	}
+	select {
+	case err := <-served:
+		t.Fatalf("it ended with an attempt open: %v", err)
+	default:
+	}
+	end()
+	select {
+	case err := <-served:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it did not end")
+	}
+}
+
+// At the end of the drain time-out, attempts end as on a worker that is lost: their coordinators make them anew elsewhere.
+func TestDrainTimeout(t *testing.T) {
+	w, err := worker.New(worker.WithReadRoots(clustertest.TPCH(t)), worker.WithLogger(clustertest.Logger(t)), worker.WithDrainTimeout(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, drain := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- w.Serve(ctx) }()
+	c := call(t, w.URL())
+	watch, _ := c.open("q1", 1, 0)
+	drain()
+	for {
+		if _, err := watch.Receive(); err != nil {
+			if err := rpcerr.FromWorker(t.Context(), c.url, err); sqlerr.CodeOf(err) != sqlerr.WorkerLost {
+				t.Errorf("%v, not a lost worker", err)
+			}
+			break
+		}
+	}
+	select {
+	case err := <-served:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it did not end at its drain time-out")
+	}
+}
