@@ -3,8 +3,6 @@
 package optimize
 
 import (
-	"fmt"
-
 	"github.com/fletchdb/fletch/engine/estimate"
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/logical"
@@ -154,7 +152,3 @@ func narrow(n logical.Node, cols []*expr.Column) logical.Node {
 
 // empty is no rows of n's columns.
 func empty(n logical.Node) logical.Node { return &logical.Values{Cols: n.Columns()} }
-
-func internal(format string, args ...any) error {
-	return sqlerr.New(sqlerr.Internal, sqlerr.Pos{}, "optimizer: "+fmt.Sprintf(format, args...))
-}

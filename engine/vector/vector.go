@@ -34,7 +34,7 @@ const (
 	PhysFloat32       // []float32
 	PhysFloat64       // []float64
 	PhysInt128        // []int128.Int128: decimals of more than 18 digits; UUID
-	PhysString        // []string, each pointing into memory that lives as long as the batch: VARCHAR (valid UTF-8) and BYTEA
+	PhysString        // []string, each pointing into memory that lives as long as the batch: VARCHAR (valid UTF-8), BYTEA; lists and structs, see package nested
 	PhysInterval      // []Interval
 )
 
@@ -82,7 +82,7 @@ func PhysOf(t sqltype.Type) Phys {
 		return PhysInt128
 	case sqltype.UUID:
 		return PhysInt128
-	case sqltype.Utf8, sqltype.Binary:
+	case sqltype.Utf8, sqltype.Binary, sqltype.List, sqltype.Struct:
 		return PhysString
 	case sqltype.Interval:
 		return PhysInterval
@@ -93,6 +93,7 @@ func PhysOf(t sqltype.Type) Phys {
 // A Form is how a column's rows find their values.
 type Form uint8
 
+// The forms.
 const (
 	Flat  Form = iota // row i's value is element i
 	Const             // every row has element 0

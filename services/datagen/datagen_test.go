@@ -158,7 +158,7 @@ func TestRowsOfDbgen(t *testing.T) {
 					if rows == 0 {
 						first = last
 					}
-					io.WriteString(hash, last+"|\n")
+					hash.Write([]byte(last + "|\n"))
 					rows++
 				}
 			}

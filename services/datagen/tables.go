@@ -52,12 +52,14 @@ type table struct {
 
 var tables = []table{
 	{
-		"region", []string{"r_regionkey", "r_name", "r_comment"},
+		"region",
+		[]string{"r_regionkey", "r_name", "r_comment"},
 		func(scale) int64 { return int64(len(regions)) }, 1, 25,
 		func(_ scale, t *text) filler { return newRegions(t) },
 	},
 	{
-		"nation", []string{"n_nationkey", "n_name", "n_regionkey", "n_comment"},
+		"nation",
+		[]string{"n_nationkey", "n_name", "n_regionkey", "n_comment"},
 		func(scale) int64 { return int64(len(nations)) }, 1, 25,
 		func(_ scale, t *text) filler { return newNations(t) },
 	},
@@ -82,7 +84,8 @@ var tables = []table{
 		func(_ scale, t *text) filler { return newParts(t) },
 	},
 	{
-		"partsupp", []string{"ps_partkey", "ps_suppkey", "ps_availqty", "ps_supplycost", "ps_comment"},
+		"partsupp",
+		[]string{"ps_partkey", "ps_suppkey", "ps_availqty", "ps_supplycost", "ps_comment"},
 		func(s scale) int64 { return s.rows(partBase) }, suppliersPerPart, 4096,
 		func(s scale, t *text) filler { return newPartSuppliers(s, t) },
 	},

@@ -104,7 +104,8 @@ func parse[S string | []byte](s S, scale int) (Int128, error) {
 	}
 	keep := whole + exp + scale
 	var v Int128
-	ok, seen, round := true, 0, false
+	var ok, round bool
+	seen := 0
 	for j := start; j < end; j++ {
 		if s[j] == '.' {
 			continue

@@ -651,7 +651,7 @@ func TestHeadersThatAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deep := arrow.DataType(arrow.PrimitiveTypes.Int8)
+	deep := arrow.PrimitiveTypes.Int8
 	for range maxNesting + 2 {
 		deep = arrow.ListOf(deep)
 	}

@@ -23,7 +23,8 @@ type Rows [][]string
 // Collect reads a result to its end.
 func Collect(r interface {
 	Next() (arrow.RecordBatch, error)
-}) (Rows, error) {
+},
+) (Rows, error) {
 	var out Rows
 	for {
 		rec, err := r.Next()

@@ -212,7 +212,7 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler, grace time.Dur
 	if err := srv.Shutdown(bounded); err != nil {
 		_ = srv.Close()
 	}
-	<-failed
+	_ = <-failed // http.ErrServerClosed
 	return nil
 }
 
