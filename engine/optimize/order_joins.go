@@ -486,10 +486,36 @@ func (g *group) statsOf(p *joinPlan, compute func() *estimate.Stats) *estimate.S
 // swappable tells whether the join may build its left side.
 func (g *group) swappable(r *relation) bool {
 	switch r.kind {
-	case logical.Left, logical.Semi, logical.Anti:
-		return !r.nullAware && hasEquality(r.on)
+	case logical.Left:
+		return !r.nullAware
+	case logical.Semi, logical.Anti:
+		// Pairs are tried for each left row: from the other side there is no such join.
+		return !r.nullAware && slices.ContainsFunc(r.on, func(e expr.Expr) bool { return isKey(e, r.cols) })
 	}
 	return false
+}
+
+// isKey tells whether e compares something of the relation with something of others.
+func isKey(e expr.Expr, of logical.ColSet) bool {
+	c, ok := e.(*expr.Compare)
+	if !ok || c.Op != expr.Eq && c.Op != expr.NotDistinct {
+		return false
+	}
+	l, r := of.Holds(c.L) && of.Touches(c.L), of.Holds(c.R) && of.Touches(c.R)
+	return l != r && !of.Touches(pick(l, c.R, c.L)) && readsColumn(pick(l, c.R, c.L))
+}
+
+func pick(first bool, a, b expr.Expr) expr.Expr {
+	if first {
+		return a
+	}
+	return b
+}
+
+func readsColumn(e expr.Expr) bool {
+	used := logical.ColSet{}
+	used.AddExpr(e)
+	return len(used) > 0
 }
 
 func hasEquality(conds []expr.Expr) bool {
@@ -536,7 +562,8 @@ func swap(j *logical.Join) *logical.Join {
 
 // buildSmaller swaps the sides of a join that takes part in no group.
 func (o *optimizer) buildSmaller(j *logical.Join) logical.Node {
-	if j.NullAware || !hasEquality(expr.Conjuncts(j.On)) {
+	right := logical.Output(j.Right)
+	if j.NullAware || !slices.ContainsFunc(expr.Conjuncts(j.On), func(e expr.Expr) bool { return isKey(e, right) }) {
 		return j
 	}
 	if _, ok := j.Kind.Swap(); !ok {

@@ -1,6 +1,8 @@
 package optimize
 
 import (
+	"slices"
+
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/logical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
@@ -179,23 +181,29 @@ func (u *unnester) mark(a *logical.Apply) logical.Node {
 	if !nullAware || len(ties.conds) == 0 && len(on) == 1 && isEquality(on[0]) {
 		return &logical.Join{Kind: logical.Mark, Left: a.Input, Right: sub, On: and(append(on, ties.conds...)), MarkCol: a.Col, NullAware: nullAware}
 	}
-	// TRUE where some comparison is, else NULL where some is NULL, else FALSE: two marks.
-	copied, to := logical.Clone(sub, u.o.like)
+	return u.twoMarks(a.Input, sub, on, ties.conds, a.Col)
+}
+
+// twoMarks computes IN's three values where a join cannot: mark is TRUE where some row of right for which ties hold has on true, else
+// NULL where some has it NULL, else FALSE.
+func (u *unnester) twoMarks(left, right logical.Node, on, ties []expr.Expr, mark *expr.Column) logical.Node {
+	copied, to := logical.Clone(right, u.o.like)
 	with := map[expr.ColumnID]expr.Expr{}
 	for id, c := range to {
 		with[id] = c
 	}
 	x := expr.NewAnd(on...)
 	hit, maybe := u.o.fresh("hit", x), u.o.fresh("maybe", x)
-	out := logical.Node(&logical.Join{Kind: logical.Mark, Left: a.Input, Right: sub, On: and(append(on, ties.conds...)), MarkCol: hit})
-	unknown := append([]expr.Expr{&expr.IsNull{X: logical.Replace(x, with)}}, replaceAll(ties.conds, with)...)
+	out := logical.Node(&logical.Join{Kind: logical.Mark, Left: left, Right: right, On: and(append(slices.Clone(on), ties...)), MarkCol: hit})
+	unknown := append([]expr.Expr{&expr.IsNull{X: logical.Replace(x, with)}}, replaceAll(ties, with)...)
 	out = &logical.Join{Kind: logical.Mark, Left: out, Right: copied, On: and(unknown), MarkCol: maybe}
-	return computed(out, a.Input.Columns(), logical.Item{Col: a.Col, Expr: &expr.Case{
+	at := x.Pos()
+	return computed(out, left.Columns(), logical.Item{Col: mark, Expr: &expr.Case{
 		Whens: []expr.When{
-			{Cond: hit, Then: expr.NewLiteral(expr.BoolValue(true), a.Pos)},
-			{Cond: maybe, Then: expr.Null(a.Col.Typ, a.Pos)},
+			{Cond: hit, Then: expr.NewLiteral(expr.BoolValue(true), at)},
+			{Cond: maybe, Then: expr.Null(mark.Typ, at)},
 		},
-		Else: expr.NewLiteral(expr.BoolValue(false), a.Pos), Typ: a.Col.Typ,
+		Else: expr.NewLiteral(expr.BoolValue(false), at), Typ: mark.Typ,
 	}})
 }
 

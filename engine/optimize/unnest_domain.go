@@ -162,7 +162,16 @@ func (d *domain) join(n *logical.Join) (logical.Node, []*expr.Column) {
 	onReads := n.On != nil && d.outer.Touches(n.On)
 	bindRight := d.reads(n.Right) || n.Kind != logical.Inner && onReads
 	bindLeft := d.reads(n.Left) || n.Kind != logical.Inner || !bindRight
-	if n.Kind > logical.Left && n.Kind != logical.Semi && n.Kind != logical.Anti && n.Kind != logical.Mark || bindRight && n.NullAware {
+	if bindRight && n.NullAware {
+		if n.Kind == logical.Mark {
+			return d.bind(d.u.twoMarks(n.Left, n.Right, expr.Conjuncts(n.On), nil, n.MarkCol))
+		}
+		// A list for each value of the domain: it is no longer one equality that decides.
+		c.NullAware = false
+		c.On = expr.NewOr(n.On, &expr.IsNull{X: n.On})
+		return d.join(&c)
+	}
+	if n.Kind > logical.Left && n.Kind != logical.Semi && n.Kind != logical.Anti && n.Kind != logical.Mark {
 		d.u.fail(sqlerr.New(sqlerr.Unsupported, d.pos, "a correlated subquery with this join is not supported").
 			WithHint("join with the subquery in FROM"))
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fletchdb/fletch/engine/ast"
@@ -23,6 +24,8 @@ import (
 	"github.com/fletchdb/fletch/engine/optimize"
 	"github.com/fletchdb/fletch/engine/parse"
 	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/vector"
 )
 
 // groupRows is how many rows a row group of the test's tables has.
@@ -263,15 +266,29 @@ func execute(t *testing.T, all map[string]batchtest.Table, plan physical.Node, r
 		OpenScan:   func(_ context.Context, s *physical.Scan) (exec.Source, error) { return sources[s], nil },
 		OpenRemote: func(_ context.Context, r *physical.Remote) (exec.Source, error) { return remote(r), nil },
 	}
-	c := &batchtest.Collect{Enough: enoughBatches}
+	c := &bounded{}
 	err := exec.Run(t.Context(), root, env, c)
 	out := c.Table()
 	out.Fields = root.Schema()
 	return out, err
 }
 
-// enoughBatches ends a run whose result no test should compare.
-const enoughBatches = 5000
+// A bounded sink fails once there are more rows than a test should compare.
+type bounded struct {
+	batchtest.Collect
+	rows atomic.Int64
+}
+
+var errTooMany = sqlerr.New(sqlerr.MemoryLimit, sqlerr.Pos{}, "too many rows for a test")
+
+func (b *bounded) NewLocal() (exec.Local, error) { return b, nil }
+
+func (b *bounded) Push(ctx context.Context, batch *vector.Batch) error {
+	if b.rows.Add(int64(batch.Rows())) > 30_000 {
+		return errTooMany
+	}
+	return b.Collect.Push(ctx, batch)
+}
 
 // overTables replaces every scan by one of the rows of its row groups, with its filter above.
 func overTables(n physical.Node, all map[string]batchtest.Table, sources map[*physical.Scan]exec.Source) physical.Node {
