@@ -326,8 +326,9 @@ type aggLocal struct {
 	args    []computer
 	filters []*eval.Filter // per state
 
-	rows int64 // that the table has taken
-	look int   // how many groups are worth a look at the table
+	rows  int64 // that the table has taken
+	aside aside
+	look  int // how many groups are worth a look at the table
 
 	vals   []*vector.Vector // of args, where not nil, for the batch at hand
 	cut    narrower
@@ -397,7 +398,7 @@ func (l *aggLocal) consider(ctx context.Context, groups int) error {
 		return nil
 	}
 	old := l.table
-	if err := l.agg.setAside(ctx, old); err != nil {
+	if err := l.agg.setAside(ctx, old, &l.aside); err != nil {
 		return err
 	}
 	l.table = l.agg.tableOf(old.keys.successor())
@@ -611,15 +612,26 @@ type aggRun struct {
 	held   int64
 }
 
+// An aside is the memory of setting tables aside, for one goroutine.
+type aside struct {
+	hashes []uint64
+	ids    []int32 // the groups in the order of their partitions
+	lanes  []lane
+}
+
 // setAside makes a run of t's groups. Of t, only its keys' successor is used afterwards.
-func (a *aggregate) setAside(ctx context.Context, t *aggTable) error {
+func (a *aggregate) setAside(ctx context.Context, t *aggTable, s *aside) error {
 	n := t.len()
 	// A hash and a number per group while it is sorted.
 	if err := a.acct.reserve(int64(n) * 12); err != nil {
 		return err
 	}
 	defer a.acct.release(int64(n) * 12)
-	h, ids := make([]uint64, n), make([]int32, n)
+	s.hashes, s.ids = sizeTo(s.hashes, n), sizeTo(s.ids, n)
+	if s.lanes == nil {
+		s.lanes = make([]lane, len(a.types)+3)
+	}
+	h, ids, keys, states := s.hashes[:n], s.ids[:n], s.lanes[:len(a.types)], s.lanes[len(a.types):]
 	t.keys.hashes(h)
 	run := &aggRun{}
 	for _, x := range h {
@@ -637,7 +649,6 @@ func (a *aggregate) setAside(ctx context.Context, t *aggTable) error {
 	for _, acc := range t.accs {
 		acc.seal()
 	}
-	keys, states := make([]lane, len(a.types)), make([]lane, 3)
 	for from := 0; from < n; from += a.env.BatchRows {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -650,6 +661,10 @@ func (a *aggregate) setAside(ctx context.Context, t *aggTable) error {
 				if v.Phys != vector.PhysBool {
 					col.phys = v.Phys // a sum may be wider or narrower than its type
 				}
+				if err := a.acct.resize(&run.held, run.held+int64(n)*col.width()); err != nil {
+					return err
+				}
+				col.reserve(n)
 				run.cols = append(run.cols, col)
 			}
 			col := run.cols[c]
@@ -681,7 +696,7 @@ func (a *aggregate) setAside(ctx context.Context, t *aggTable) error {
 }
 
 func (a *aggregate) mergeByPartition(ctx context.Context) error {
-	err := parallel(ctx, len(a.tables), func(ctx context.Context, i int) error { return a.setAside(ctx, a.tables[i]) })
+	err := parallel(ctx, len(a.tables), func(ctx context.Context, i int) error { return a.setAside(ctx, a.tables[i], &aside{}) })
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,8 @@ type column struct {
 	w8    []uint64
 	w16   []int128.Int128
 	refs  []ref
+	codes []uint16 // instead of refs, while coder is not nil
+	coder *coder
 	arena arena
 	valid []uint64 // nil: no NULL yet
 }
@@ -142,19 +144,45 @@ func grown(have, n int) int {
 	return max(2*have, n, 64)
 }
 
+// reserve makes room for n rows, which may be all that come.
+func (c *column) reserve(n int) {
+	switch c.width() {
+	case 1:
+		c.w1 = make([]uint8, 0, n)
+	case 2:
+		c.w2 = make([]uint16, 0, n)
+	case 4:
+		c.w4 = make([]uint32, 0, n)
+	case 8:
+		c.w8 = make([]uint64, 0, n)
+	default:
+		if c.phys == vector.PhysString {
+			c.refs = make([]ref, 0, n)
+		} else {
+			c.w16 = make([]int128.Int128, 0, n)
+		}
+	}
+}
+
 // bytes is the memory c holds.
 func (c *column) bytes() int64 {
-	return int64(c.capacity())*c.width() + c.arena.held + int64(cap(c.valid))*8
+	return int64(c.capacity())*c.width() + int64(cap(c.codes))*2 + c.arena.held + int64(cap(c.valid))*8
 }
 
 // bytesAfter is what bytes will be after append with the same arguments, at most.
 func (c *column) bytesAfter(v *vector.Vector, sel []int32, n int) int64 {
 	rows := c.n + n
-	total := int64(grown(c.capacity(), rows))*c.width() + c.arena.held + int64(cap(c.valid))*8
+	total := c.arena.held + int64(cap(c.valid))*8
+	coded := c.phys == vector.PhysString && c.staysCoded(v)
+	if coded {
+		total += int64(grown(cap(c.codes), rows)) * 2
+	} else {
+		total += int64(grown(c.capacity(), rows)) * c.width()
+	}
 	if c.valid != nil || v.Valid != nil {
 		total += int64(grown(cap(c.valid), vector.Words(rows))-cap(c.valid)) * 8
 	}
-	if c.phys == vector.PhysString {
+	if c.phys == vector.PhysString && !coded {
 		total += int64(c.arena.next(stringBytes(v, sel, n)))
 	}
 	return total
@@ -295,6 +323,11 @@ func (c *column) appendBools(v *vector.Vector, sel []int32, n int) {
 }
 
 func (c *column) appendStrings(v *vector.Vector, sel []int32, n int) {
+	if c.staysCoded(v) {
+		c.appendCodes(v, sel, n)
+		return
+	}
+	c.decode()
 	c.arena.grow(min(stringBytes(v, sel, n), math.MaxInt32)) // an offset has 32 bits
 	at := len(c.refs)
 	c.refs = extend(c.refs, n)
@@ -367,6 +400,7 @@ func (c *column) adoptAll(parts []*column, n int) {
 	var w8 [][]uint64
 	var w16 [][]int128.Int128
 	var refs [][]ref
+	c.adoptCodes(parts)
 	for _, d := range parts {
 		if nulls {
 			for i := range d.n {
@@ -411,6 +445,9 @@ func (c *column) gather(l *lane, rows, at []int32, n int, nullable bool) *vector
 			}
 		}
 	case vector.PhysString:
+		if c.coder != nil {
+			return c.gatherCodes(l, rows, at, n, valid)
+		}
 		dst := l.roomStrings(n)
 		for i, r := range rows {
 			if at != nil {
@@ -549,6 +586,9 @@ func (s *store) adoptAll(ctx context.Context, parts []*store, threads int) error
 	}
 	if len(filled) == 1 {
 		s.cols = filled[0].cols
+		for _, c := range s.cols {
+			c.seal()
+		}
 		return nil
 	}
 	if err := s.acct.reserve(held); err != nil {
@@ -565,6 +605,7 @@ func (s *store) adoptAll(ctx context.Context, parts []*store, threads int) error
 				of[k], t.cols[i] = t.cols[i], nil
 			}
 			s.cols[i].adoptAll(of, s.n)
+			s.cols[i].seal()
 		}
 		return nil
 	})
