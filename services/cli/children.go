@@ -39,6 +39,7 @@ func (c *children) start(ctx context.Context, args ...string) (*child, error) {
 		return fail(err)
 	}
 	ch := &child{cmd: exec.Command(self, args...), done: make(chan struct{})}
+	ch.cmd.Args[0] = "fletch"
 	ch.cmd.Env = append(os.Environ(), envTether+"="+c.dir)
 	ch.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which ends its children itself
 	if ch.hold, err = ch.cmd.StdinPipe(); err != nil {

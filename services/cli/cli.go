@@ -75,6 +75,9 @@ func finish(ctx context.Context, p *process, cmd *cobra.Command, err error) int 
 	}
 	report(p, source{}, err)
 	if code == exitUsage {
+		if cmd.Name() == "help" {
+			cmd = cmd.Root()
+		}
 		_, _ = fmt.Fprintf(p.err, "hint: %s --help shows how it is used\n", cmd.CommandPath())
 	}
 	return code

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fletchdb/fletch/services/client"
+	"github.com/fletchdb/fletch/services/resolver"
 )
 
 // connectFlags are which server a command asks, and how it shows who it is.
@@ -29,11 +30,16 @@ func (f *connectFlags) client(p *process) (*client.Client, error) {
 	if len(f.urls) == 0 {
 		return nil, usagef("name a server with --connect URL, or by the variable FLETCH_CONNECT")
 	}
+	for _, u := range f.urls {
+		if _, err := resolver.CheckURL(u); err != nil {
+			return nil, usagef("--connect: %w", err)
+		}
+	}
 	c, err := client.New(f.urls, client.Config{Security: f.security, Differ: func(what string) {
 		_, _ = fmt.Fprintf(p.err, "note: %s\n", what)
 	}})
 	if err != nil {
-		return nil, usagef("--connect: %w", err)
+		return nil, &usageError{err}
 	}
 	return c, nil
 }
