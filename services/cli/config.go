@@ -177,13 +177,17 @@ func variable(name []string) string {
 }
 
 // of finds what the environment or else the file says of a flag.
-func (s *settings) of(cmd *cobra.Command, flag string) (setting, bool) {
-	for _, name := range names(cmd, flag) {
-		if v, ok := s.env(variable(name)); ok {
+func (s *settings) of(cmd *cobra.Command, flag *pflag.Flag) (setting, bool) {
+	for _, name := range names(cmd, flag.Name) {
+		v, ok := s.env(variable(name))
+		if _, list := flag.Value.(*folders); ok && list {
+			return setting{filepath.SplitList(v), variable(name)}, true
+		}
+		if ok {
 			return setting{[]string{v}, variable(name)}, true
 		}
 	}
-	for _, name := range names(cmd, flag) {
+	for _, name := range names(cmd, flag.Name) {
 		if v, ok := s.file[strings.Join(name, ".")]; ok {
 			return v, true
 		}
@@ -201,7 +205,7 @@ func fromSurroundings(cmd *cobra.Command) error {
 		if err != nil || !configurable(f) || f.Changed {
 			return
 		}
-		found, ok := s.of(cmd, f.Name)
+		found, ok := s.of(cmd, f)
 		if !ok {
 			return
 		}
@@ -256,7 +260,7 @@ configuration folder.
 			t := &listing{columns: []string{"command", "flag", "value", "source"}}
 			each(cmd.Root(), func(c *cobra.Command, f *pflag.Flag) {
 				value, source := strings.Trim(f.DefValue, "[]"), "default"
-				if found, ok := s.of(c, f.Name); ok {
+				if found, ok := s.of(c, f); ok {
 					value, source = strings.Join(found.values, ","), found.source
 				}
 				if c == cmd && f.Changed && annotation(f, flagSource) == "" {

@@ -3,6 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -159,10 +162,38 @@ func (s *span) Set(text string) error {
 	return nil
 }
 
+// folders is a flag that may repeat. In a variable they are separated as those of PATH are.
+type folders []string
+
+func (f *folders) Type() string   { return "DIR" }
+func (f *folders) String() string { return strings.Join(*f, string(filepath.ListSeparator)) }
+
+func (f *folders) Set(s string) error {
+	*f = append(*f, s)
+	return nil
+}
+
+// checkFolder tells what is wrong with the folder of a flag; none is given by "".
+func checkFolder(flag, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usagef("--%s: there is no folder %q", flag, dir)
+	case err != nil:
+		return usagef("--%s: %w", flag, err)
+	case !info.IsDir():
+		return usagef("--%s: %q is no folder", flag, dir)
+	}
+	return nil
+}
+
 // flagGroup is the annotation of a flag that help shows below a title of its own.
 const flagGroup = "fletch_group"
 
-// grouped puts flags of cmd below a title in its help.
+// groupFlags puts flags of cmd below a title in its help.
 func groupFlags(cmd *cobra.Command, title string, names ...string) {
 	for _, name := range names {
 		if f := cmd.Flags().Lookup(name); f != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -15,7 +16,7 @@ import (
 // serverFlags are what coordinator and worker have in common.
 type serverFlags struct {
 	listen     string
-	readRoots  []string
+	readRoots  folders
 	threads    count
 	memory     memorySize
 	security   httpserve.Security
@@ -26,7 +27,7 @@ type serverFlags struct {
 func (f *serverFlags) register(cmd *cobra.Command, port string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:"+port, "`HOST:PORT` to listen on; port 0 takes a free one")
-	flags.StringSliceVar(&f.readRoots, "read-root", nil, "`DIR` that may be read; may repeat (default the working folder)")
+	flags.Var(&f.readRoots, "read-root", "`DIR` that may be read; may repeat (default the working folder)")
 	flags.Var(&f.threads, "threads", "goroutines per task (default one per CPU)")
 	flags.Var(&f.memory, "memory", "memory that one query may use, such as 4GB (default no limit)")
 	choiceFlag(cmd, &f.logFormat, "log-format", "`FORM` of the log on standard error", "text", "json")
@@ -37,6 +38,16 @@ func (f *serverFlags) register(cmd *cobra.Command, port string) {
 	flags.BoolVar(&f.security.Insecure, "insecure", false, "listen beyond loopback without TLS and a secret")
 	flags.StringSliceVar(&f.allowHosts, "allow-host", nil, "further host `NAME` that callers may use for this server; may repeat")
 	groupFlags(cmd, "Security", "tls-cert", "tls-key", "tls-ca", "secret-file", "insecure", "allow-host")
+}
+
+// check finds folders that are not there.
+func (f *serverFlags) check() error {
+	for _, root := range f.readRoots {
+		if err := checkFolder("read-root", root); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *serverFlags) logger(p *process) *slog.Logger {
@@ -82,6 +93,9 @@ SIGTERM it takes no new query and lets those that run end.`,
     http://127.0.0.1:8470/fletch.api.v1.QueryService/Fetch`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tether(p.in)
+			if err := errors.Join(f.check(), checkFolder("tables", tables)); err != nil {
+				return err
+			}
 			r, err := workers.resolver(f.security)
 			if err != nil {
 				return err

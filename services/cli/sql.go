@@ -67,6 +67,9 @@ func (f *sqlFlags) check(cmd *cobra.Command, p *process) error {
 	if len(f.connect.urls) > 0 && f.tables != "" {
 		return usagef("--tables%s does not go together with --connect%s: with it, tables are the server's, which fletch serve --tables names", from(cmd, "tables"), from(cmd, "connect"))
 	}
+	if err := checkFolder("tables", f.tables); err != nil {
+		return err
+	}
 	if _, ok := terminal(p.out); ok && isBinary(f.format.value) {
 		return usagef("--format %s is not for terminals: send standard output to a file", f.format.value)
 	}

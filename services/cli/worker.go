@@ -28,6 +28,9 @@ SIGTERM it drains: it takes no new query, serves those that it knows to their en
   FLETCH_WORKER_VERSION=$(git rev-parse HEAD) fletch worker`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tether(p.in)
+			if err := f.check(); err != nil {
+				return err
+			}
 			options := []worker.Option{
 				worker.WithListen(f.listen), worker.WithVersion(version), worker.WithReadRoots(f.readRoots...), worker.WithMemory(f.memory.bytes),
 				worker.WithTLS(f.security.CertFile, f.security.KeyFile, f.security.CAFile), worker.WithSecretFile(f.security.SecretFile),
