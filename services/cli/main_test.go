@@ -121,14 +121,15 @@ func (c *testCluster) idle(t *testing.T) {
 }
 
 func TestScripts(t *testing.T) {
-	server := newCluster(t).server
+	c := newCluster(t)
 	idle := clustertest.Coordinator(t, []string{nowhere(t)}, coordinator.WithTables(dataDir(t))).URL()
 	testscript.Run(t, testscript.Params{
 		Deadline: time.Now().Add(time.Minute), // a server that a mistake starts
 		Dir:      filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DATA", dataDir(t))
-			env.Setenv("SERVER", server)
+			env.Setenv("SERVER", c.server)
+			env.Setenv("WORKER", c.workers[0])
 			env.Setenv("IDLE", idle) // has no worker
 			env.Setenv("NOWHERE", nowhere(t))
 			env.Setenv("BADVERSION", "v1\x01")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -83,7 +84,7 @@ type Unreachable struct {
 }
 
 func (e *Unreachable) Error() string {
-	return fmt.Sprintf("no server answers at %v: %v", e.URLs, e.Err)
+	return fmt.Sprintf("no server answers at %s: %v", strings.Join(e.URLs, ", "), e.Err)
 }
 
 func (e *Unreachable) Unwrap() error { return e.Err }
@@ -99,7 +100,10 @@ func (c *Client) each(f func(*connect.Client) error) error {
 			c.current.Store(int32(at))
 			return nil
 		}
-		e, _, unreachable := rpcerr.FromAPI(err)
+		e, detail, unreachable := rpcerr.FromAPI(err)
+		if detail == nil && connect.CodeOf(err) == connect.CodeUnimplemented { // who answers has no such call: a worker, or a stranger
+			e, unreachable = sqlerr.New(sqlerr.NoWorker, sqlerr.Pos{}, "what answers there is no coordinator"), true
+		}
 		if !unreachable && e.Code != sqlerr.Draining {
 			return e
 		}
