@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"math"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -398,7 +399,10 @@ func (l *aggLocal) consider(ctx context.Context, groups int) error {
 		return nil
 	}
 	old := l.table
-	if err := l.agg.setAside(ctx, old, &l.aside); err != nil {
+	if dense, err := old.keys.densify(); dense || err != nil {
+		return err
+	}
+	if err := l.agg.setAside(ctx, old, nil, &l.aside); err != nil {
 		return err
 	}
 	l.table = l.agg.tableOf(old.keys.successor())
@@ -603,7 +607,7 @@ func (d *distinctSet) empty() []*vector.Vector { return d.set.keys(nil, d.lanes)
 const partitions = 64
 
 // partitionOf is the partition of a hash. Its bits are neither those that index tables nor those of their tags.
-func partitionOf(h uint64) int { return int(h >> 24 & (partitions - 1)) }
+func partitionOf(h uint64) uint64 { return h >> 24 & (partitions - 1) }
 
 // An aggRun is the groups and states of a table, by partition, which are read in order: a table itself would be read all over.
 type aggRun struct {
@@ -619,8 +623,39 @@ type aside struct {
 	lanes  []lane
 }
 
-// setAside makes a run of t's groups. Of t, only its keys' successor is used afterwards.
-func (a *aggregate) setAside(ctx context.Context, t *aggTable, s *aside) error {
+// A keyRange deals groups to partitions by their one integer key, so that tables over dense keys are merged into such tables.
+type keyRange struct {
+	lo    int64
+	shift uint // of a key's distance from lo: 0 … partitions − 1 is left
+}
+
+// keyRange is the range of the keys of all tables, nil if not all have dense integers, or some groups have been put aside by
+// their hash.
+func (a *aggregate) keyRange() *keyRange {
+	if len(a.runs) > 0 {
+		return nil
+	}
+	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, t := range a.tables {
+		k, ok := t.keys.(*codedGroups).grouper.(*intGroups)
+		if !ok || len(k.direct) == 0 {
+			return nil
+		}
+		lo, hi = min(lo, k.base), max(hi, k.base+int64(len(k.direct)-1))
+	}
+	return &keyRange{lo: lo, shift: uint(max(0, bits.Len64(uint64(hi)-uint64(lo))-bits.Len64(partitions-1)))}
+}
+
+// deal stores the partition of each key; NULL, whatever stands there, may go anywhere.
+func (r *keyRange) deal(dst []uint64, keys []int64) {
+	for i, k := range keys {
+		dst[i] = (uint64(k) - uint64(r.lo)) >> r.shift & (partitions - 1)
+	}
+}
+
+// setAside makes a run of t's groups, by range or, where that is nil, by hash. Of t, only its keys' successor is used
+// afterwards.
+func (a *aggregate) setAside(ctx context.Context, t *aggTable, by *keyRange, s *aside) error {
 	n := t.len()
 	// A hash and a number per group while it is sorted.
 	if err := a.acct.reserve(int64(n) * 12); err != nil {
@@ -632,17 +667,23 @@ func (a *aggregate) setAside(ctx context.Context, t *aggTable, s *aside) error {
 		s.lanes = make([]lane, len(a.types)+3)
 	}
 	h, ids, keys, states := s.hashes[:n], s.ids[:n], s.lanes[:len(a.types)], s.lanes[len(a.types):]
-	t.keys.hashes(h)
+	if by != nil {
+		by.deal(h, t.keys.(*codedGroups).grouper.(*intGroups).all)
+	} else {
+		t.keys.hashes(h)
+		for i, x := range h {
+			h[i] = partitionOf(x)
+		}
+	}
 	run := &aggRun{}
-	for _, x := range h {
-		run.bounds[partitionOf(x)+1]++
+	for _, p := range h {
+		run.bounds[p+1]++
 	}
 	for p := range partitions {
 		run.bounds[p+1] += run.bounds[p]
 	}
 	at := run.bounds
-	for g, x := range h {
-		p := partitionOf(x)
+	for g, p := range h {
 		ids[at[p]] = int32(g)
 		at[p]++
 	}
@@ -696,7 +737,8 @@ func (a *aggregate) setAside(ctx context.Context, t *aggTable, s *aside) error {
 }
 
 func (a *aggregate) mergeByPartition(ctx context.Context) error {
-	err := parallel(ctx, len(a.tables), func(ctx context.Context, i int) error { return a.setAside(ctx, a.tables[i], &aside{}) })
+	by := a.keyRange()
+	err := parallel(ctx, len(a.tables), func(ctx context.Context, i int) error { return a.setAside(ctx, a.tables[i], by, &aside{}) })
 	if err != nil {
 		return err
 	}

@@ -452,3 +452,22 @@ func TestAggregateOverMemoryLimit(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestGroupsOfExtremeIntegers(t *testing.T) {
+	for _, keys := range [][]int64{
+		{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - 3, 0},
+		{math.MinInt64, math.MinInt64 + 5, math.MaxInt64},
+		{-5, 70000, 3, 1 << 40, -70000},
+		{100, 90, 80, 0, -100, -1000, -100000, 200000},
+	} {
+		in := batchtest.Rows("k int64")
+		for i := range 60 {
+			v := expr.IntValue(bigint, keys[i%len(keys)])
+			v.Null = i%13 == 5
+			in.Rows = append(in.Rows, []expr.Value{v})
+		}
+		groups, aggs := []expr.Expr{in.In(0)}, []expr.Aggregate{countStar()}
+		want := referenceGroups(in, groups, aggs, aggregate(batchtest.Scan(in), physical.Single, groups, aggs).Schema())
+		batchtest.Run(t, want, func(n ...physical.Node) physical.Node { return aggregate(n[0], physical.Single, groups, aggs) }, in)
+	}
+}

@@ -119,6 +119,25 @@ func (c *column) decode() {
 	c.codes, c.coder = nil, nil
 }
 
+// encode makes a column of few strings a coded one: each of them will be given many times.
+func (c *column) encode() {
+	d, codes := &coder{index: make(map[string]uint16, c.n)}, make([]uint16, c.n)
+	for i, r := range c.refs {
+		if c.isNull(i) {
+			continue
+		}
+		s := c.arena.get(r)
+		k, ok := d.index[s]
+		if !ok {
+			k = uint16(len(d.refs))
+			d.refs = append(d.refs, r)
+			d.index[s] = k
+		}
+		codes[i] = k
+	}
+	c.coder, c.codes, c.refs = d, codes, nil
+}
+
 // adoptCodes gives c, which is empty, the codes of parts if all have some, else it decodes those that do.
 func (c *column) adoptCodes(parts []*column) {
 	total := 0
@@ -152,6 +171,9 @@ func (c *column) adoptCodes(parts []*column) {
 
 // seal says that nothing is appended any more, and makes the dictionary that a coded column gives.
 func (c *column) seal() {
+	if c.phys == vector.PhysString && c.coder == nil && c.n > 0 && c.n <= maxCoded {
+		c.encode()
+	}
 	d := c.coder
 	if d == nil || d.dict != nil {
 		return

@@ -40,8 +40,6 @@ func newColumn(t sqltype.Type) *column { return &column{typ: t, phys: vector.Phy
 type ref struct {
 	at uint64 // chunk in the high half, offset in the low
 	n  uint32
-	// head is the string's first four bytes, the first one highest: most comparisons end there.
-	head uint32
 }
 
 // An arena holds the bytes of strings in chunks that never move.
@@ -84,7 +82,7 @@ func (a *arena) add(s string) ref {
 	a.grow(len(s))
 	k := len(a.chunks) - 1
 	c := a.chunks[k]
-	r := ref{at: uint64(k)<<32 | uint64(len(c)), n: uint32(len(s)), head: headOf(s)}
+	r := ref{at: uint64(k)<<32 | uint64(len(c)), n: uint32(len(s))}
 	a.chunks[k] = append(c, s...)
 	return r
 }
@@ -95,17 +93,6 @@ func (a *arena) get(r ref) string {
 		return ""
 	}
 	return unsafe.String(&a.chunks[r.at>>32][uint32(r.at)], r.n)
-}
-
-func headOf(s string) uint32 {
-	if len(s) >= 4 {
-		return uint32(s[0])<<24 | uint32(s[1])<<16 | uint32(s[2])<<8 | uint32(s[3])
-	}
-	var h uint32
-	for i := range len(s) {
-		h |= uint32(s[i]) << (24 - 8*i)
-	}
-	return h
 }
 
 // width is the bytes a row takes, without strings' own.

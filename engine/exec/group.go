@@ -26,6 +26,8 @@ type grouper interface {
 	keys(ids []int32, out []lane) []*vector.Vector
 	// successor is a grouper without keys that takes over the memory for finding them: assign is not called afterwards.
 	successor() grouper
+	// densify makes finding keys as cheap as it can be for so many, and tells whether their number need not be feared any more.
+	densify() (bool, error)
 }
 
 // handOver makes n bytes that from has reserved to's.
@@ -287,176 +289,6 @@ func (t *hashTable) put(h uint64, g int) {
 // slotsFor is the number of slots that holds n keys at half load.
 func slotsFor(n int) int { return max(firstSlots, 1<<bits.Len(uint(max(2*n-1, 1)))) }
 
-// intGroups groups by one integer, which stands in the slot itself.
-type intGroups struct {
-	typ   sqltype.Type
-	slots []intSlot
-	shift uint
-	all   []int64 // the keys by number
-	null  int     // the number of NULL, −1: there is none
-
-	acct   *account
-	held   int64
-	in     numbers
-	hashed []uint64
-}
-
-type intSlot struct {
-	key   int64
-	group uint32 // + 1
-}
-
-func newIntGroups(t sqltype.Type, acct *account) *intGroups {
-	return &intGroups{typ: t, null: -1, acct: acct}
-}
-
-func (t *intGroups) len() int { return len(t.all) }
-
-func (t *intGroups) successor() grouper {
-	s := &intGroups{typ: t.typ, null: -1, acct: t.acct, all: make([]int64, 0, len(t.slots)/2), slots: t.slots, shift: t.shift, in: t.in, hashed: t.hashed}
-	clear(s.slots)
-	t.slots, t.in, t.hashed = nil, numbers{}, nil
-	handOver(&t.held, &s.held, int64(len(s.slots))*int64(unsafe.Sizeof(intSlot{})))
-	return s
-}
-
-func (t *intGroups) grow(slots int) error {
-	want := int64(slots)*int64(unsafe.Sizeof(intSlot{})) + int64(max(cap(t.all), slots/2))*8
-	if err := t.acct.resize(&t.held, want); err != nil {
-		return err
-	}
-	all := make([]int64, len(t.all), slots/2)
-	copy(all, t.all)
-	t.all = all
-	t.slots = make([]intSlot, slots)
-	t.shift = uint(64 - bits.TrailingZeros(uint(slots)))
-	mask := uint64(slots - 1)
-	var h [256]uint64
-	for from := 0; from < len(t.all); from += len(h) {
-		part := t.all[from:min(from+len(h), len(t.all))]
-		kernel.Hash64(h[:len(part)], part)
-		for i, key := range part {
-			if from+i == t.null {
-				continue
-			}
-			at := h[i] >> t.shift
-			for t.slots[at].group != 0 {
-				at = (at + 1) & mask
-			}
-			t.slots[at] = intSlot{key, uint32(from + i + 1)}
-		}
-	}
-	return nil
-}
-
-func (t *intGroups) assign(keys []*vector.Vector, sel []int32, n int, groups []uint32) error {
-	if t.slots == nil {
-		if err := t.grow(firstSlots); err != nil {
-			return err
-		}
-	}
-	v := keys[0]
-	key := t.in.of(v, sel, n)
-	if cap(t.hashed) < n {
-		t.hashed = make([]uint64, n)
-	}
-	h := t.hashed[:n]
-	kernel.Hash64(h, key)
-	if len(t.slots)*int(unsafe.Sizeof(intSlot{})) > prefetchFrom {
-		kernel.PrefetchBytes(unsafe.Pointer(unsafe.SliceData(t.slots)), unsafe.Sizeof(intSlot{}), h, t.shift)
-	}
-	var last int64
-	var lastGroup uint32
-	for i, k := range key {
-		row := i
-		if sel != nil {
-			row = int(sel[i])
-		}
-		if v.Valid != nil && v.IsNull(row) {
-			if t.null < 0 {
-				if err := t.room(); err != nil {
-					return err
-				}
-				t.null = len(t.all)
-				t.all = append(t.all, 0)
-			}
-			groups[row] = uint32(t.null)
-			continue
-		}
-		if k == last && lastGroup != 0 { // a run: sorted and clustered keys are common
-			groups[row] = lastGroup - 1
-			continue
-		}
-		g, err := t.find(k, h[i])
-		if err != nil {
-			return err
-		}
-		last, lastGroup = k, g
-		groups[row] = g - 1
-	}
-	return nil
-}
-
-// find is the number of key k + 1.
-func (t *intGroups) find(k int64, h uint64) (uint32, error) {
-	mask := uint64(len(t.slots) - 1)
-	for at := h >> t.shift; ; at++ {
-		s := &t.slots[at&mask]
-		if s.group == 0 {
-			break
-		}
-		if s.key == k {
-			return s.group, nil
-		}
-	}
-	if err := t.room(); err != nil {
-		return 0, err
-	}
-	t.all = append(t.all, k)
-	g := uint32(len(t.all))
-	mask = uint64(len(t.slots) - 1)
-	at := h >> t.shift
-	for t.slots[at].group != 0 {
-		at = (at + 1) & mask
-	}
-	t.slots[at] = intSlot{k, g}
-	return g, nil
-}
-
-// room makes room for one more key.
-func (t *intGroups) room() error {
-	if 2*(len(t.all)+1) > len(t.slots) {
-		return t.grow(2 * len(t.slots))
-	}
-	return nil
-}
-
-// nullHash is the hash of a NULL that is a key of its own; any constant would do.
-const nullHash = 0x9e3779b97f4a7c15
-
-func (t *intGroups) hashes(dst []uint64) {
-	kernel.Hash64(dst[:len(t.all)], t.all)
-	if t.null >= 0 {
-		dst[t.null] = nullHash
-	}
-}
-
-func (t *intGroups) keys(ids []int32, out []lane) []*vector.Vector {
-	l := &out[0]
-	src := l.roomWide(len(ids))
-	kernel.Gather(src, t.all, ids)
-	var valid []uint64
-	if t.null >= 0 {
-		valid = l.roomValid(len(ids))
-		for i, id := range ids {
-			if int(id) != t.null {
-				setBit(valid, i)
-			}
-		}
-	}
-	return []*vector.Vector{unwiden(l, t.typ, src, valid)}
-}
-
 // A packing lays keys of fixed width side by side in up to four words, with a bit per key for NULL.
 type packing struct {
 	types []sqltype.Type
@@ -549,6 +381,8 @@ func (t *packedGroups[K]) successor() grouper {
 	handOver(&t.held, &s.held, int64(len(s.table.slots))*8)
 	return s
 }
+
+func (*packedGroups[K]) densify() (bool, error) { return false, nil }
 
 func (t *packedGroups[K]) grow(slots int) error {
 	if err := t.acct.resize(&t.held, int64(slots)*8+int64(slots/2)*int64(unsafe.Sizeof(*new(K)))); err != nil {
@@ -785,6 +619,8 @@ func (t *byteGroups) successor() grouper {
 	handOver(&t.held, &s.held, int64(len(s.table.slots))*8)
 	return s
 }
+
+func (*byteGroups) densify() (bool, error) { return false, nil }
 
 func (t *byteGroups) grow(slots, data int) error {
 	want := int64(slots)*8 + int64(slots/2)*16 + int64(max(data, cap(t.data)))
