@@ -15,6 +15,7 @@ import (
 	"github.com/fletchdb/fletch/engine/codec"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
+	planv1 "github.com/fletchdb/fletch/gen/go/fletch/plan/v1"
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
 	"github.com/fletchdb/fletch/gen/go/fletch/worker/v1/workerv1connect"
 	"github.com/fletchdb/fletch/services/internal/clustertest"
@@ -470,5 +471,49 @@ func TestDrainTimeout(t *testing.T) {
 		}
 	case <-time.After(5 * time.Second):
 		t.Error("it did not end at its drain time-out")
+	}
+}
+
+func TestPlansThatAreRefused(t *testing.T) {
+	c := start(t)
+	c.open("q1", 1, 0)
+	nested := func(depth int) *planv1.Node {
+		n := &planv1.Node{Node: &planv1.Node_ConstantRows{ConstantRows: &planv1.ConstantRows{}}}
+		for range depth {
+			n = &planv1.Node{Node: &planv1.Node_Limit{Limit: &planv1.Limit{Input: n}}}
+		}
+		return n
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*workerv1.SetPlanRequest)
+		want   connect.Code
+	}{
+		{"no fragment", func(r *workerv1.SetPlanRequest) { r.Fragment = nil }, connect.CodeInvalidArgument},
+		{"no token", func(r *workerv1.SetPlanRequest) { r.Token = nil }, connect.CodeInvalidArgument},
+		{"a token of another length", func(r *workerv1.SetPlanRequest) { r.Token = make([]byte, 17) }, connect.CodeInvalidArgument},
+		{"an unknown field", func(r *workerv1.SetPlanRequest) { r.Fragment.Root.ProtoReflect().SetUnknown([]byte{0xf8, 0x7f, 1}) }, connect.CodeInvalidArgument},
+		{"an unknown enum value", func(r *workerv1.SetPlanRequest) { r.Fragment.Output.Kind = 99 }, connect.CodeInvalidArgument},
+		{"a million partitions", func(r *workerv1.SetPlanRequest) { r.Fragment.Output.Partitions = 1 << 20 }, connect.CodeInvalidArgument},
+		{"no producer", func(r *workerv1.SetPlanRequest) { r.Inputs = nil }, connect.CodeInvalidArgument},
+		{"a producer that is nobody", func(r *workerv1.SetPlanRequest) { r.Inputs[0].Producers[0].Identity = nil }, connect.CodeInvalidArgument},
+		{"a producer at a file", func(r *workerv1.SetPlanRequest) { r.Inputs[0].Producers[0].Url = "file:///etc/passwd" }, connect.CodeInvalidArgument},
+		{"a producer at a path", func(r *workerv1.SetPlanRequest) { r.Inputs[0].Producers[0].Url = "http://127.0.0.1/x" }, connect.CodeInvalidArgument},
+		{"batches too large", func(r *workerv1.SetPlanRequest) { r.Options = &workerv1.TaskOptions{BatchRows: 1 << 20} }, connect.CodeInvalidArgument},
+		{"600 levels", func(r *workerv1.SetPlanRequest) { r.Fragment.Root = nested(600) }, connect.CodeInvalidArgument},
+		{"30,000 levels", func(r *workerv1.SetPlanRequest) { r.Fragment.Root = nested(30_000) }, connect.CodeInvalidArgument},
+		{"5 MiB", func(r *workerv1.SetPlanRequest) { r.Token = make([]byte, 5<<20) }, connect.CodeResourceExhausted},
+	} {
+		req := c.plans("q1", "SELECT count(*) FROM lineitem", 2)[0]
+		tc.change(req)
+		_, err := c.SetPlan(t.Context(), req)
+		refused(t, tc.name, err, tc.want)
+		var rpc *connect.Error
+		if errors.As(err, &rpc) && len(rpc.Message()) > 1024 {
+			t.Errorf("%s: a message of %d bytes", tc.name, len(rpc.Message()))
+		}
+	}
+	if l := c.load(); l.GetTasks() != 0 {
+		t.Errorf("it took %d of them", l.GetTasks())
 	}
 }
