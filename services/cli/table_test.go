@@ -69,7 +69,9 @@ func TestTable(t *testing.T) {
 		want   string
 	}{
 		{
-			"as wide as it needs", destination{}, schemaOf("n", integer, "name", text),
+			"as wide as it needs",
+			destination{},
+			schemaOf("n", integer, "name", text),
 			`[{"n": 1, "name": "one"}, {"n": 1000, "name": null}, {"n": null, "name": "NULL"}, {"n": 4, "name": ""}]`, `
 ┌──────┬────────┐
 │    n │ name   │
@@ -83,7 +85,9 @@ func TestTable(t *testing.T) {
 `,
 		},
 		{
-			"null is dim on a terminal", destination{width: 40, color: true}, schemaOf("a", text, "b", integer),
+			"null is dim on a terminal",
+			destination{width: 40, color: true},
+			schemaOf("a", text, "b", integer),
 			`[{"a": null, "b": 12345}]`, `
 ┌──────┬───────┐
 │ a    │     b │
@@ -103,7 +107,9 @@ func TestTable(t *testing.T) {
 `,
 		},
 		{
-			"characters of two columns and of none", destination{}, schemaOf("a", text, "b", text),
+			"characters of two columns and of none",
+			destination{},
+			schemaOf("a", text, "b", text),
 			`[{"a": "日本", "b": "|"}, {"a": "e\u0301", "b": "|"}, {"a": "👩‍👩‍👧", "b": "|"}]`, `
 ┌──────┬───┐
 │ a    │ b │
@@ -116,7 +122,9 @@ func TestTable(t *testing.T) {
 `,
 		},
 		{
-			"what moves a cursor", destination{}, schemaOf("a", text, "b", text),
+			"what moves a cursor",
+			destination{},
+			schemaOf("a", text, "b", text),
 			`[{"a": "x\u001b[2Jy", "b": "l1\nl2\tz\u202e"}]`, `
 ┌────────┬──────────┐
 │ a      │ b        │
@@ -127,7 +135,9 @@ func TestTable(t *testing.T) {
 `,
 		},
 		{
-			"text gives way, numbers and names do not", destination{width: 44}, schemaOf("number", integer, "t", text, "longer", text),
+			"text gives way, numbers and names do not",
+			destination{width: 44},
+			schemaOf("number", integer, "t", text, "longer", text),
 			`[{"number": 1234567890123456, "t": "abc", "longer": "a text that is longer than the terminal"}]`, `
 ┌──────────────────┬─────┬─────────────────┐
 │           number │ t   │ longer          │
@@ -138,7 +148,9 @@ func TestTable(t *testing.T) {
 `,
 		},
 		{
-			"a number's name gives way", destination{width: 30}, schemaOf("sum(l_extendedprice * l_discount)", integer, "b", text),
+			"a number's name gives way",
+			destination{width: 30},
+			schemaOf("sum(l_extendedprice * l_discount)", integer, "b", text),
 			`[{"sum(l_extendedprice * l_discount)": 12, "b": "x"}]`, `
 ┌────────────────────────┬───┐
 │ sum(l_extendedprice *… │ b │
@@ -149,7 +161,9 @@ func TestTable(t *testing.T) {
 `,
 		},
 		{
-			"row by row where nothing else fits", destination{width: 26}, schemaOf("first", integer, "second", integer, "third", text),
+			"row by row where nothing else fits",
+			destination{width: 26},
+			schemaOf("first", integer, "second", integer, "third", text),
 			`[{"first": 1234567890, "second": 1234567890, "third": "a text that does not fit"}, {"first": 2, "second": null, "third": ""}]`, `
 ── row 1 ──
 first  │ 1234567890

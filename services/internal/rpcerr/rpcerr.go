@@ -106,12 +106,22 @@ func ToWorker(err error) error {
 	if err == nil {
 		return nil
 	}
-	var rpc *connect.Error
-	if errors.As(err, &rpc) && !rpc.IsRemote() {
+	if rpc := refusal(err); rpc != nil {
 		return rpc
 	}
 	e := Of(err)
 	return with(connect.NewError(ConnectCode(e.Code), Message(e)).WithCause(err), WorkerDetail(e, nil, ""))
+}
+
+// refusal is the RPC error that a handler made itself, nil if there is none. One that an engine error has for its cause is not: it
+// came of a call to somebody else.
+func refusal(err error) *connect.Error {
+	var e *sqlerr.Error
+	var rpc *connect.Error
+	if !errors.As(err, &e) && errors.As(err, &rpc) && !rpc.IsRemote() {
+		return rpc
+	}
+	return nil
 }
 
 // FromWorker reads the error of a call to a worker at url. What the worker said is a *sqlerr.Error with its code and position;
@@ -180,8 +190,7 @@ func ToAPI(err error, queryID string, rows uint64) error {
 	if err == nil {
 		return nil
 	}
-	var rpc *connect.Error
-	if errors.As(err, &rpc) && !rpc.IsRemote() {
+	if rpc := refusal(err); rpc != nil {
 		return rpc
 	}
 	e := Of(err)

@@ -386,3 +386,18 @@ func TestPositionsThatAreHuge(t *testing.T) {
 		t.Errorf("got %+v", e.Pos)
 	}
 }
+
+// The cause of an engine error is what broke on the way to somebody else: the caller is told the error, not its cause.
+func TestCauseIsNotSent(t *testing.T) {
+	lost := &sqlerr.Error{Code: sqlerr.WorkerLost, Message: "lost worker http://w", Err: connect.NewError(connect.CodeInternal, "read enveloped message: unexpected EOF")}
+	for _, sent := range []error{ToAPI(lost, "q1", 7), ToWorker(lost)} {
+		var rpc *connect.Error
+		if !errors.As(sent, &rpc) || rpc.Message() != lost.Message || rpc.Code() != connect.CodeUnavailable {
+			t.Errorf("sent: %v", sent)
+		}
+	}
+	own := connect.NewError(connect.CodeNotFound, "no such task")
+	if sent := ToAPI(fmt.Errorf("look: %w", own), "", 0); !errors.Is(sent, own) {
+		t.Errorf("a handler's own refusal is sent as %v", sent)
+	}
+}
