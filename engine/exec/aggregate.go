@@ -603,30 +603,30 @@ func (a *aggregate) foldSets(ctx context.Context, t *aggTable) error {
 // empty is arguments of no rows.
 func (d *distinctSet) empty() []*vector.Vector { return d.set.keys(nil, d.lanes)[1:] }
 
-// partitions is how many parts of their keys' hashes groups are merged by.
-const partitions = 64
+// mergeParts is how many parts of their keys' hashes groups are merged by.
+const mergeParts = 64
 
 // partitionOf is the partition of a hash. Its bits are neither those that index tables nor those of their tags.
-func partitionOf(h uint64) uint64 { return h >> 24 & (partitions - 1) }
+func partitionOf(h uint64) uint64 { return h >> 24 & (mergeParts - 1) }
 
 // An aggRun is the groups and states of a table, by partition, which are read in order: a table itself would be read all over.
 type aggRun struct {
 	cols   []*column // keys, then states
-	bounds [partitions + 1]int
+	bounds [mergeParts + 1]int
 	held   int64
 }
 
 // An aside is the memory of setting tables aside, for one goroutine.
 type aside struct {
 	hashes []uint64
-	ids    []int32 // the groups in the order of their partitions
+	ids    []int32 // the groups in the order of their mergeParts
 	lanes  []lane
 }
 
 // A keyRange deals groups to partitions by their one integer key, so that tables over dense keys are merged into such tables.
 type keyRange struct {
 	lo    int64
-	shift uint // of a key's distance from lo: 0 … partitions − 1 is left
+	shift uint // of a key's distance from lo: 0 … mergeParts − 1 is left
 }
 
 // keyRange is the range of the keys of all tables, nil if not all have dense integers, or some groups have been put aside by
@@ -643,13 +643,13 @@ func (a *aggregate) keyRange() *keyRange {
 		}
 		lo, hi = min(lo, k.base), max(hi, k.base+int64(len(k.direct)-1))
 	}
-	return &keyRange{lo: lo, shift: uint(max(0, bits.Len64(uint64(hi)-uint64(lo))-bits.Len64(partitions-1)))}
+	return &keyRange{lo: lo, shift: uint(max(0, bits.Len64(uint64(hi)-uint64(lo))-bits.Len64(mergeParts-1)))}
 }
 
 // deal stores the partition of each key; NULL, whatever stands there, may go anywhere.
 func (r *keyRange) deal(dst []uint64, keys []int64) {
 	for i, k := range keys {
-		dst[i] = (uint64(k) - uint64(r.lo)) >> r.shift & (partitions - 1)
+		dst[i] = (uint64(k) - uint64(r.lo)) >> r.shift & (mergeParts - 1)
 	}
 }
 
@@ -679,7 +679,7 @@ func (a *aggregate) setAside(ctx context.Context, t *aggTable, by *keyRange, s *
 	for _, p := range h {
 		run.bounds[p+1]++
 	}
-	for p := range partitions {
+	for p := range mergeParts {
 		run.bounds[p+1] += run.bounds[p]
 	}
 	at := run.bounds
@@ -742,18 +742,18 @@ func (a *aggregate) mergeByPartition(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	merged := make([]*aggTable, partitions)
+	merged := make([]*aggTable, mergeParts)
 	var next atomic.Int64
 	err = parallel(ctx, a.env.Threads, func(ctx context.Context, _ int) error {
 		m := a.newMerger()
 		var last *aggTable
 		for {
 			p := int(next.Add(1)) - 1
-			if p >= partitions {
+			if p >= mergeParts {
 				return nil
 			}
 			t := a.newTable()
-			if last != nil { // partitions are alike: so is the memory that they need
+			if last != nil { // partitions are alike, and so is the memory that they need
 				t = a.tableOf(last.keys.successor())
 				if err := t.size(last.len()); err != nil {
 					return err
