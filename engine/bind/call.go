@@ -36,17 +36,21 @@ func (x *exprBinder) call(e *ast.FuncCall) (expr.Expr, error) {
 			WithHint("functions stand in no schema: write %s", name)
 	}
 	switch {
-	case e.Over != nil:
-		return nil, unsupported(e.Pos, "a window function")
 	case e.WithinGroup != nil:
 		return nil, unsupported(e.Pos, "WITHIN GROUP")
-	case e.Nulls != ast.NullTreatmentDefault:
+	case e.Nulls != ast.NullTreatmentDefault && e.Over == nil:
 		return nil, unsupported(e.Pos, "%s", e.Nulls)
 	}
 	for _, a := range e.Args {
 		if a.Name != nil {
 			return nil, unsupported(a.Pos, "an argument by name").WithHint("give the arguments in their order")
 		}
+	}
+	if e.Over != nil {
+		return x.window(e, name)
+	}
+	if expr.LookupWindow(name) != nil {
+		return nil, sqlerr.Newf(sqlerr.Windowing, e.Pos, "window function %s requires an OVER clause", name).WithHint("write %s(…) OVER (…)", name)
 	}
 	if name == "grouping" {
 		return x.groupingCall(e)

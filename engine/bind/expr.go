@@ -22,6 +22,9 @@ type exprBinder struct {
 	applies *[]*logical.Apply
 	// group takes the aggregates met; nil: an aggregate cannot stand here.
 	group *grouping
+	// windows takes the window calls met; nil: one cannot stand here. inWindow is set within one.
+	windows  *windowing
+	inWindow bool
 	// inAggregate is set within the arguments of an aggregate.
 	inAggregate bool
 	// named is an expression that stands alone under the name as.

@@ -282,7 +282,11 @@ func (s *selection) aggregate() error {
 			s.keys[i].expr = up.lift(k.expr)
 		}
 	}
-	for _, a := range slices.Concat(s.ofHaving, s.ofOutputs) {
+	if s.qualify != nil {
+		s.qualify = up.lift(s.qualify)
+	}
+	s.windows.lift(up)
+	for _, a := range slices.Concat(s.ofHaving, s.ofOutputs, s.ofQualify, s.windows.applies) {
 		if a.On != nil {
 			a.On = up.liftApply(a)
 		}

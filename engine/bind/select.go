@@ -35,6 +35,9 @@ type selection struct {
 	items     []item
 	having    expr.Expr
 	keys      []sortKey
+	windows   *windowing
+	qualify   expr.Expr
+	ofQualify []*logical.Apply // subqueries of QUALIFY
 	ofHaving  []*logical.Apply // subqueries of HAVING
 	ofOutputs []*logical.Apply // of the SELECT list and ORDER BY
 }
@@ -48,16 +51,19 @@ func (b *binder) selectBody(sel *ast.Select, order []*ast.OrderItem, outer *scop
 	if err != nil {
 		return bound{}, err
 	}
-	s := &selection{b: b, sel: sel, scope: outer.inner(src.rels...), node: src.node, group: &grouping{}}
+	s := &selection{b: b, sel: sel, scope: outer.inner(src.rels...), node: src.node, group: &grouping{}, windows: &windowing{}}
 	keepUnknown = keepUnknown && sel.Distinct == nil && sel.GroupBy == nil
 	for _, step := range []func() error{
+		s.nameWindows,
 		s.where,
 		s.expand,
 		s.groupBy,
 		func() error { return s.bindItems(keepUnknown) },
 		s.bindHaving,
 		func() error { return s.bindOrder(order) },
+		s.bindQualify,
 		s.aggregate,
+		s.overWindows,
 	} {
 		if err := step(); err != nil {
 			return bound{}, err
@@ -67,13 +73,20 @@ func (b *binder) selectBody(sel *ast.Select, order []*ast.OrderItem, outer *scop
 }
 
 func refuse(sel *ast.Select) error {
-	switch {
-	case sel.Qualify != nil:
-		return unsupported(sel.Qualify.At(), "QUALIFY")
-	case len(sel.Windows) > 0:
-		return unsupported(sel.Windows[0].Pos, "WINDOW")
-	case sel.Distinct != nil && len(sel.Distinct.On) > 0:
-		return unsupported(sel.Distinct.Pos, "DISTINCT ON")
+	if sel.Distinct != nil && len(sel.Distinct.On) > 0 {
+		return unsupported(sel.Distinct.Pos, "DISTINCT ON").WithHint("use QUALIFY row_number() OVER (PARTITION BY … ORDER BY …) = 1")
+	}
+	return nil
+}
+
+// nameWindows takes the WINDOW clause.
+func (s *selection) nameWindows() error {
+	s.windows.named = map[string]*ast.WindowSpec{}
+	for _, w := range s.sel.Windows {
+		if s.windows.named[w.Name.Name] != nil {
+			return sqlerr.Newf(sqlerr.Windowing, w.Name.Pos, "window %q is already defined", w.Name.Name).WithHint("give it another name")
+		}
+		s.windows.named[w.Name.Name] = w.Spec
 	}
 	return nil
 }
@@ -192,7 +205,7 @@ func (s *selection) bindItem(x *exprBinder, it item) (expr.Expr, error) {
 }
 
 func (s *selection) bindItems(keepUnknown bool) error {
-	x := &exprBinder{b: s.b, scope: s.scope, clause: "SELECT", applies: &s.ofOutputs, group: s.group}
+	x := &exprBinder{b: s.b, scope: s.scope, clause: "SELECT", applies: &s.ofOutputs, group: s.group, windows: s.windows}
 	for i := range s.items {
 		if x.named = nil; s.items[i].name != outputName(s.items[i].ast) {
 			x.named, x.as = s.items[i].ast, s.items[i].name
@@ -222,15 +235,7 @@ func (s *selection) bindHaving() error {
 // bindOrder resolves ORDER BY: a bare name is an output column first, a number a position; anything else is an expression over
 // FROM, in which output columns are known where FROM has no such name.
 func (s *selection) bindOrder(order []*ast.OrderItem) error {
-	x := &exprBinder{b: s.b, scope: s.scope, clause: "ORDER BY", applies: &s.ofOutputs, group: s.group}
-	x.alias = func(name string) expr.Expr {
-		for _, it := range s.items {
-			if it.name == name {
-				return it.expr
-			}
-		}
-		return nil
-	}
+	x := &exprBinder{b: s.b, scope: s.scope, clause: "ORDER BY", applies: &s.ofOutputs, group: s.group, windows: s.windows, alias: s.itemNamed}
 	for _, o := range order {
 		if o.All {
 			for i := range s.items {
@@ -257,6 +262,42 @@ func (s *selection) bindOrder(order []*ast.OrderItem) error {
 			return err
 		}
 		s.keys = append(s.keys, sortKey{order: o, at: -1, expr: e})
+	}
+	return nil
+}
+
+// itemNamed is the expression of the first item of that name, nil where there is none.
+func (s *selection) itemNamed(name string) expr.Expr {
+	for _, it := range s.items {
+		if it.name == name {
+			return it.expr
+		}
+	}
+	return nil
+}
+
+// bindQualify binds the filter on what window functions give; names of items are known where FROM has no such name.
+func (s *selection) bindQualify() error {
+	if s.sel.Qualify == nil {
+		return nil
+	}
+	x := &exprBinder{b: s.b, scope: s.scope, clause: "QUALIFY", applies: &s.ofQualify, group: s.group, windows: s.windows, alias: s.itemNamed}
+	var err error
+	s.qualify, err = x.condition(s.sel.Qualify, "QUALIFY")
+	return err
+}
+
+// overWindows computes the windows, over the groups where there are any, and filters by QUALIFY.
+func (s *selection) overWindows() error {
+	if len(s.windows.windows) == 0 {
+		if s.qualify != nil {
+			return sqlerr.New(sqlerr.Windowing, s.sel.Qualify.At(), "QUALIFY without a window function").WithHint("use WHERE or HAVING")
+		}
+		return nil
+	}
+	s.node = s.windows.stack(s.node)
+	if s.qualify != nil {
+		s.node = &logical.Filter{Input: attach(s.node, s.ofQualify), Cond: s.qualify}
 	}
 	return nil
 }

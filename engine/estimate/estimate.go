@@ -94,6 +94,12 @@ func (e *Estimator) estimate(n logical.Node) *Stats {
 	case *logical.Limit:
 		in := e.Of(n.Input)
 		return in.limit(n.Fetch, n.Offset)
+	case *logical.Window:
+		s := e.Of(n.Input).clone()
+		for _, c := range n.Calls {
+			s.Cols[c.Col.ID] = Column{Distinct: s.Rows, Domain: s.Rows}
+		}
+		return s
 	case *logical.Union:
 		s := &Stats{Cols: map[expr.ColumnID]Column{}}
 		for _, k := range n.Inputs {

@@ -90,6 +90,12 @@ func LogicalLine(n logical.Node) string {
 		return limit(n.Fetch, n.Offset)
 	case *logical.Union:
 		return "Union"
+	case *logical.Window:
+		calls := make([]string, len(n.Calls))
+		for i, c := range n.Calls {
+			calls[i] = windowText(expr.AggregateString(c.Aggregate), c.IgnoreNulls, c.Frame)
+		}
+		return "Window" + list(calls) + over(mapTo(n.Partition, expr.String), mapTo(n.Order, orderText))
 	}
 	return fmt.Sprintf("%T", n)
 }

@@ -128,6 +128,8 @@ func Line(n physical.Node) string {
 		return limit(n.Fetch, n.Offset)
 	case *physical.Union:
 		return "Union"
+	case *physical.Window:
+		return windowLine(n)
 	case *physical.Exchange:
 		s := "Exchange " + exchangeKinds[n.Kind]
 		fields := n.Schema()

@@ -96,6 +96,14 @@ func (c *cloner) node(n Node) Node {
 			d.On = c.expr(n.On)
 		}
 		return &d
+	case *Window:
+		d := MapExprs(WithChildren(n, kids), c.expr).(*Window)
+		copied := *d
+		copied.Calls = append([]WindowCall(nil), d.Calls...)
+		for i := range copied.Calls {
+			copied.Calls[i].Col = c.column(copied.Calls[i].Col)
+		}
+		return &copied
 	}
 	return MapExprs(WithChildren(n, kids), c.expr)
 }

@@ -6,6 +6,7 @@ package logical
 import (
 	"github.com/fletchdb/fletch/engine/catalog"
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 )
 
@@ -29,6 +30,7 @@ func (*Apply) isNode()     {}
 func (*Sort) isNode()      {}
 func (*Limit) isNode()     {}
 func (*Union) isNode()     {}
+func (*Window) isNode()    {}
 
 // A Scan reads columns of a table.
 type Scan struct {
@@ -211,6 +213,22 @@ type Union struct {
 	Cols   []*expr.Column
 }
 
+// A WindowCall is a window function and the column that it gives.
+type WindowCall struct {
+	Col *expr.Column
+	expr.Aggregate
+	IgnoreNulls bool
+	Frame       physical.Frame
+}
+
+// A Window adds a column per call, computed over the rows that are equal in Partition, in the order of Order.
+type Window struct {
+	Input     Node
+	Partition []expr.Expr
+	Order     []expr.SortOrder
+	Calls     []WindowCall
+}
+
 // A Plan is a bound statement: the root, whose columns are the result's, and what the result calls them.
 type Plan struct {
 	Root  Node
@@ -292,6 +310,18 @@ func (n *Limit) Columns() []*expr.Column { return n.Input.Columns() }
 
 // Columns are the union's own.
 func (n *Union) Columns() []*expr.Column { return n.Cols }
+
+// Columns are the input's, then the calls'.
+func (n *Window) Columns() []*expr.Column {
+	out := appendColumns(nil, n.Input.Columns(), false)
+	for _, c := range n.Calls {
+		out = append(out, c.Col)
+	}
+	return out
+}
+
+// Children is the input.
+func (n *Window) Children() []Node { return []Node{n.Input} }
 
 // Children is none.
 func (n *Scan) Children() []Node { return nil }

@@ -44,6 +44,10 @@ func WithChildren(n Node, kids []Node) Node {
 		c := *n
 		c.Inputs = kids
 		return &c
+	case *Window:
+		c := *n
+		c.Input = kids[0]
+		return &c
 	}
 	return n
 }
@@ -143,8 +147,30 @@ func MapExprs(n Node, f func(expr.Expr) expr.Expr) Node {
 			c.Keys = keys
 			return &c
 		}
+	case *Window:
+		return mapWindow(n, f)
 	}
 	return n
+}
+
+func mapWindow(n *Window, f func(expr.Expr) expr.Expr) Node {
+	c, changed := *n, false
+	c.Partition = make([]expr.Expr, len(n.Partition))
+	for i, e := range n.Partition {
+		c.Partition[i] = f(e)
+		changed = changed || c.Partition[i] != e
+	}
+	order, ch := mapOrder(n.Order, f)
+	c.Order, changed = order, changed || ch
+	c.Calls = make([]WindowCall, len(n.Calls))
+	for i, w := range n.Calls {
+		w.Aggregate, ch = MapAggregate(w.Aggregate, f)
+		c.Calls[i], changed = w, changed || ch
+	}
+	if !changed {
+		return n
+	}
+	return &c
 }
 
 func mapItems(items []Item, f func(expr.Expr) expr.Expr) ([]Item, bool) {

@@ -5,6 +5,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fletchdb/fletch/engine/estimate"
 	"github.com/fletchdb/fletch/engine/expr"
@@ -134,6 +135,8 @@ func (l *lowerer) node(n logical.Node, need logical.ColSet) (rel, error) {
 		return rel{&physical.Limit{Input: in.node, Fetch: n.Fetch, Offset: n.Offset}, in.cols}, nil
 	case *logical.Union:
 		return l.union(n)
+	case *logical.Window:
+		return l.window(n, need)
 	}
 	return rel{}, internal("a plan holds a %T", n)
 }
@@ -313,6 +316,62 @@ func (l *lowerer) sort(n *logical.Sort, need logical.ColSet) (rel, error) {
 	return rel{s, in.cols}, m.err
 }
 
+// window puts a sort by partition and order below, unless a window below left the rows so.
+func (l *lowerer) window(n *logical.Window, need logical.ColSet) (rel, error) {
+	below := need.Clone()
+	for _, e := range logical.Exprs(n) {
+		below.AddExpr(e)
+	}
+	in, err := l.only(n.Input, below)
+	if err != nil {
+		return rel{}, err
+	}
+	m := mapperOf(in)
+	w := &physical.Window{Input: in.node, Partition: m.exprs(n.Partition), Order: m.order(n.Order)}
+	out := rel{node: w, cols: slices.Clone(in.cols)}
+	for _, c := range n.Calls {
+		a, _ := logical.MapAggregate(c.Aggregate, m.expr)
+		w.Calls = append(w.Calls, physical.WindowCall{
+			Func: a.Func, Args: a.Args, Distinct: a.Distinct, Filter: a.Filter, IgnoreNulls: c.IgnoreNulls, Frame: c.Frame, Typ: a.Typ, Pos: a.At,
+		})
+		w.Names = append(w.Names, c.Col.Name)
+		out.cols = append(out.cols, c.Col.ID)
+	}
+	if m.err != nil {
+		return rel{}, m.err
+	}
+	keys := make([]physical.SortKey, 0, len(w.Partition)+len(w.Order))
+	for _, e := range w.Partition {
+		keys = append(keys, physical.SortKey{Expr: e})
+	}
+	keys = append(keys, w.Order...)
+	if len(keys) > 0 && !sorted(in.node, w) {
+		w.Input = &physical.Sort{Input: in.node, Keys: keys, Fetch: -1, Est: l.rows(n.Input)}
+	}
+	return out, nil
+}
+
+// sorted tells whether in is a window of the same partitions whose order begins with w's.
+func sorted(in physical.Node, w *physical.Window) bool {
+	below, ok := in.(*physical.Window)
+	if !ok || len(w.Order) > len(below.Order) || !slices.EqualFunc(below.Partition, w.Partition, sameInput) {
+		return false
+	}
+	for i, k := range w.Order {
+		b := below.Order[i]
+		if k.Desc != b.Desc || k.NullsFirst != b.NullsFirst || !expr.Equal(k.Expr, b.Expr) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameInput tells whether a and b are one bare column: what is computed would have to be dealt out by again.
+func sameInput(a, b expr.Expr) bool {
+	_, ok := a.(*expr.Input)
+	return ok && expr.Equal(a, b)
+}
+
 func (l *lowerer) union(n *logical.Union) (rel, error) {
 	u := &physical.Union{}
 	for _, k := range n.Inputs {
@@ -355,6 +414,11 @@ func rename(n physical.Node, names []string) physical.Node {
 	case *physical.Filter:
 		c := *n
 		c.Input = rename(n.Input, names)
+		return &c
+	case *physical.Window:
+		c := *n
+		at := len(names) - len(n.Names)
+		c.Input, c.Names = rename(n.Input, names[:at]), names[at:]
 		return &c
 	}
 	p := &physical.Project{Input: n, Names: names}

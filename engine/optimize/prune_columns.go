@@ -24,6 +24,12 @@ func prune(n logical.Node, need logical.ColSet) logical.Node {
 		return pruneAggregate(n, need)
 	case *logical.Union:
 		return pruneUnion(n, need)
+	case *logical.Window:
+		return pruneWindow(n, need)
+	case *logical.Join:
+		if n.Kind == logical.Mark && !need[n.MarkCol.ID] {
+			return prune(n.Left, need)
+		}
 	case *logical.Apply:
 		return n
 	}
@@ -140,4 +146,27 @@ func pruneUnion(n *logical.Union, need logical.ColSet) logical.Node {
 		return n
 	}
 	return c
+}
+
+func pruneWindow(n *logical.Window, need logical.ColSet) logical.Node {
+	c := *n
+	c.Calls = nil
+	for _, call := range n.Calls {
+		if need[call.Col.ID] {
+			c.Calls = append(c.Calls, call)
+		}
+	}
+	if len(c.Calls) == 0 {
+		return prune(n.Input, need)
+	}
+	below := need.Clone()
+	for _, e := range logical.Exprs(&c) {
+		below.AddExpr(e)
+	}
+	in := prune(n.Input, below)
+	if in == n.Input && len(c.Calls) == len(n.Calls) {
+		return n
+	}
+	c.Input = in
+	return &c
 }

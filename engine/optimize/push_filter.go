@@ -30,6 +30,16 @@ func push(n logical.Node, conds []expr.Expr) logical.Node {
 		}
 	case *logical.Union:
 		return pushIntoUnion(n, conds)
+	case *logical.Window:
+		// What depends on the partition alone drops whole partitions.
+		keys := logical.ColSet{}
+		for _, e := range n.Partition {
+			if c, ok := e.(*expr.Column); ok {
+				keys[c.ID] = true
+			}
+		}
+		below, above := split(conds, keys)
+		return filter(logical.WithChildren(n, []logical.Node{push(n.Input, below)}), above)
 	case *logical.Apply:
 		below, above := split(conds, logical.Output(n.Input))
 		return filter(logical.WithChildren(n, []logical.Node{push(n.Input, below), push(n.Sub, nil)}), above)

@@ -109,6 +109,12 @@ func origins(n logical.Node, id expr.ColumnID, out []origin) []origin {
 		if n.Fetch < 0 && n.Offset == 0 {
 			return origins(n.Input, id, out)
 		}
+	case *logical.Window:
+		for _, e := range n.Partition {
+			if c, ok := e.(*expr.Column); ok && c.ID == id {
+				return origins(n.Input, id, out)
+			}
+		}
 	case *logical.Join:
 		if logical.Output(n.Left)[id] {
 			if n.Kind == logical.Inner || n.Kind == logical.Left || n.Kind == logical.Semi || n.Kind == logical.Anti || n.Kind == logical.Mark {

@@ -108,6 +108,14 @@ func (d *domain) bind(n logical.Node) (logical.Node, []*expr.Column) {
 		return d.join(n)
 	case *logical.Union:
 		return d.union(n)
+	case *logical.Window:
+		in, cols := d.bind(n.Input)
+		c := *logical.MapExprs(n, func(e expr.Expr) expr.Expr { return d.replace(e, cols) }).(*logical.Window)
+		c.Input, c.Partition = in, append([]expr.Expr(nil), c.Partition...)
+		for _, col := range cols {
+			c.Partition = append(c.Partition, col)
+		}
+		return &c, cols
 	case *logical.Sort:
 		if n.Fetch < 0 && n.Offset == 0 {
 			return d.bind(n.Input)

@@ -76,8 +76,68 @@ func (d *distributor) node(n physical.Node) placed {
 		return d.limit(n)
 	case *physical.Union:
 		return d.union(n)
+	case *physical.Window:
+		return d.window(n)
 	}
 	return on(n, one)
+}
+
+// window brings each partition's rows to one task, before the sort that puts them together.
+func (d *distributor) window(n *physical.Window) placed {
+	c := *n
+	s, sorted := n.Input.(*physical.Sort)
+	if len(n.Partition) == 0 {
+		in := d.node(n.Input)
+		c.Input = d.single(in) // a sort has gathered and merged already
+		return on(&c, one)
+	}
+	if !sorted {
+		in := d.node(n.Input)
+		if in.spread == split && !within(in.by, n.Partition) {
+			return d.window(resorted(n))
+		}
+		c.Input = in.node
+		return placed{&c, in.spread, in.by}
+	}
+	in := d.node(s.Input)
+	below := *s
+	below.Input = in.node
+	if in.spread == split && !within(in.by, n.Partition) {
+		width := len(in.node.Schema())
+		x, cols := d.hashed(in.node, n.Partition)
+		below.Input = first(x, width)
+		in.by = nil
+		if len(x.Schema()) == width {
+			in.by = [][]int{cols}
+		}
+	}
+	c.Input = &below
+	return placed{&c, in.spread, in.by}
+}
+
+// resorted is n with a sort of its own below.
+func resorted(n *physical.Window) *physical.Window {
+	c := *n
+	s := &physical.Sort{Input: n.Input, Fetch: -1, Est: physical.Est{Rows: expected(n.Input)}}
+	for _, e := range n.Partition {
+		s.Keys = append(s.Keys, physical.SortKey{Expr: e})
+	}
+	s.Keys = append(s.Keys, n.Order...)
+	c.Input = s
+	return &c
+}
+
+// first is n's first columns, so many.
+func first(n physical.Node, width int) physical.Node {
+	fields := n.Schema()
+	if len(fields) == width {
+		return n
+	}
+	p := &physical.Project{Input: n, Exprs: inputs(n, seq(width))}
+	for _, f := range fields[:width] {
+		p.Names = append(p.Names, f.Name)
+	}
+	return p
 }
 
 // throughProject follows columns through expressions.

@@ -116,6 +116,10 @@ func withChildren(n physical.Node, kids []physical.Node) physical.Node {
 		c := *n
 		c.Inputs = kids
 		return &c
+	case *physical.Window:
+		c := *n
+		c.Input = kids[0]
+		return &c
 	case *physical.Exchange:
 		c := *n
 		c.Input = kids[0]
