@@ -64,6 +64,8 @@ func (r *runner) compile(n physical.Node) (pipe, error) {
 		return r.compileHashJoin(n)
 	case *physical.LoopJoin:
 		return r.compileLoopJoin(n)
+	case *physical.Window:
+		return r.compileWindow(n)
 	}
 	return nil, sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "a plan node %T is unknown to this build", n)
 }
