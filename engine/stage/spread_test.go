@@ -180,6 +180,20 @@ var queries = []string{
 	"SELECT g, s, count(*) FROM a WHERE id IN (SELECT x FROM d) GROUP BY GROUPING SETS ((g), (s), ()) HAVING count(*) > 0 ORDER BY g, s, 3",
 	"SELECT g, s, k, count(*) FROM a GROUP BY CUBE (g, s), k",
 	"SELECT count(*) FROM a GROUP BY GROUPING SETS ((), ())",
+
+	"SELECT id, row_number() OVER (ORDER BY id), count(*) OVER () FROM a",
+	"SELECT id, rank() OVER (PARTITION BY g ORDER BY k), dense_rank() OVER (PARTITION BY g ORDER BY k), percent_rank() OVER (PARTITION BY g ORDER BY k), cume_dist() OVER (PARTITION BY g ORDER BY k) FROM a",
+	"SELECT id, sum(v) OVER (PARTITION BY g ORDER BY id), avg(v) OVER (PARTITION BY g), min(s) OVER (PARTITION BY g, k ORDER BY id ROWS 1 PRECEDING) FROM a",
+	"SELECT id, lag(id) OVER (PARTITION BY k ORDER BY id), lead(id, 2, -1) OVER (PARTITION BY k ORDER BY id), ntile(3) OVER (PARTITION BY g ORDER BY id) FROM a",
+	"SELECT id, first_value(s) OVER w, last_value(s) OVER w, nth_value(id, 2) OVER w FROM a WINDOW w AS (PARTITION BY g ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)",
+	"SELECT id, sum(id) OVER (ORDER BY k RANGE BETWEEN 2 PRECEDING AND 1 FOLLOWING), count(*) OVER (ORDER BY g GROUPS 1 PRECEDING) FROM a",
+	"SELECT id, sum(id) OVER (PARTITION BY k % 3 ORDER BY id) FROM a",
+	"SELECT id, sum(id) OVER (PARTITION BY g ORDER BY id ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING EXCLUDE CURRENT ROW), count(s) FILTER (WHERE s > 'b') OVER (PARTITION BY g) FROM a",
+	"SELECT g, sum(v), rank() OVER (ORDER BY sum(v) DESC), sum(sum(v)) OVER () FROM a GROUP BY g",
+	"SELECT id, k FROM a QUALIFY row_number() OVER (PARTITION BY k ORDER BY id DESC) = 1",
+	"SELECT * FROM (SELECT id, g, rank() OVER (PARTITION BY g ORDER BY id) AS r FROM a) t WHERE g = 2 AND r < 4",
+	"SELECT a.id, b.w, count(*) OVER (PARTITION BY a.k) FROM a JOIN b ON a.k = b.k",
+	"SELECT id, (SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY x) AS r FROM d WHERE d.y = a.g) t) FROM a",
 }
 
 // TestSpread holds every way of running a query to the plain one: optimized, and spread over tasks with exchanges of every kind.
