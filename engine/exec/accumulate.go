@@ -116,7 +116,7 @@ func (c *narrower) valid(r *rows, v *vector.Vector) *rows {
 		c.sel = c.sel[:r.len]
 		c.sel = c.sel[:kernel.ToSelection(c.sel, v.Valid[:vector.Words(r.len)], r.len)]
 	default:
-		if cap(c.sel) < len(r.sel) {
+		if c.sel == nil || cap(c.sel) < len(r.sel) { // nil would be all rows, also where r has none
 			c.sel = make([]int32, len(r.sel))
 		}
 		c.sel = c.sel[:len(r.sel)]
