@@ -90,7 +90,7 @@ func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, 
 		if a.ctx.Err() != nil {
 			err = a.cause(err)
 		}
-		return true, a.suspect(err)
+		return true, replaced(a.suspect(err))
 	}
 	// The result is whole. Metrics may take a moment, never more.
 	select {
@@ -120,6 +120,14 @@ func (a *attempt) suspect(err error) error {
 		return from.err
 	}
 	return err
+}
+
+// replaced says of a worker that was another one in the middle of an attempt that it is lost: to its rows it is.
+func replaced(err error) error {
+	if sqlerr.CodeOf(err) != sqlerr.VersionMismatch {
+		return err
+	}
+	return sqlerr.Newf(sqlerr.WorkerLost, sqlerr.Pos{}, "lost a worker that was replaced during the query: %w", err)
 }
 
 // A workerError is an error with the worker that it speaks of.

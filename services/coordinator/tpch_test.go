@@ -56,10 +56,10 @@ func cluster(t *testing.T, tables string, n int, options ...coordinator.Option) 
 	for range n {
 		urls = append(urls, clustertest.Worker(t, worker.WithVersion("v1"), worker.WithReadRoots(tables), worker.WithThreads(4)).URL())
 	}
-	return connect(t, clustertest.Coordinator(t, urls, append([]coordinator.Option{coordinator.WithTables(tables)}, options...)...).URL())
+	return connectTo(t, clustertest.Coordinator(t, urls, append([]coordinator.Option{coordinator.WithTables(tables)}, options...)...).URL())
 }
 
-func connect(t *testing.T, url string) *client.Client {
+func connectTo(t *testing.T, url string) *client.Client {
 	t.Helper()
 	c, err := client.New([]string{url}, client.Config{})
 	if err != nil {

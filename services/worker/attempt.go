@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type taskKey struct{ stage, task uint32 }
 
 // registry is the attempts that a worker knows: open ones, and the tombstones of those that ended.
 type registry struct {
+	log      *slog.Logger
 	mu       sync.Mutex
 	open     map[attemptKey]*attempt
 	ended    map[attemptKey]time.Time
@@ -36,8 +38,8 @@ type registry struct {
 	idleCh   chan struct{}
 }
 
-func newRegistry() *registry {
-	return &registry{open: map[attemptKey]*attempt{}, ended: map[attemptKey]time.Time{}, idleCh: make(chan struct{})}
+func newRegistry(log *slog.Logger) *registry {
+	return &registry{log: log, open: map[attemptKey]*attempt{}, ended: map[attemptKey]time.Time{}, idleCh: make(chan struct{})}
 }
 
 // attempt is one attempt at a query on this worker, from its Watch's first to its last moment.
@@ -96,6 +98,11 @@ func (r *registry) end(a *attempt, cause error) {
 		t.abandon()
 	}
 	a.wg.Wait()
+	a.mu.Lock()
+	if a.memory != nil && a.memory.Used() != 0 {
+		r.log.Error("an attempt ended with memory reserved", "query", a.key.query, "attempt", a.key.number, "bytes", a.memory.Used())
+	}
+	a.mu.Unlock()
 	r.mu.Lock()
 	r.signalIdle()
 	r.mu.Unlock()

@@ -166,8 +166,12 @@ func (t *task) run() {
 		return
 	}
 	e := rpcerr.Of(err)
-	if e.Code != sqlerr.Canceled {
-		t.worker.log.Info("task failed", "query", t.attempt.key.query, "attempt", t.attempt.key.number, "stage", t.key.stage, "task", t.key.task, "error", err)
+	switch e.Code {
+	case sqlerr.Canceled:
+	case sqlerr.Internal:
+		t.worker.log.Error("task met a fault", "query", t.attempt.key.query, "attempt", t.attempt.key.number, "stage", t.key.stage, "task", t.key.task, "error", e, "cause", e.Err)
+	default:
+		t.worker.log.Info("task failed", "query", t.attempt.key.query, "attempt", t.attempt.key.number, "stage", t.key.stage, "task", t.key.task, "error", e)
 	}
 	t.attempt.events.add(&workerv1.WatchResponse{Event: &workerv1.WatchResponse_Failed{Failed: &workerv1.TaskFailed{
 		Task: t.ref(), Error: rpcerr.WorkerDetail(e, t.ref(), t.worker.URL()),

@@ -128,7 +128,7 @@ func New(options ...Option) (*Worker, error) {
 		},
 		dialer: httpserve.NewDialer(credentials, credentials.Secret),
 	}
-	w.attempts = newRegistry()
+	w.attempts = newRegistry(c.logger)
 	w.server, err = httpserve.Listen(httpserve.Config{
 		Listen: c.listen, Credentials: credentials, Bearer: credentials.Secret, AnyHost: true, AllowHosts: c.allowHosts,
 		Open: func(path string) bool { return path == "/grpc.health.v1.Health/Check" }, WriteTimeout: c.patience,

@@ -47,11 +47,24 @@ func (w logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Logger logs into the test until it ends.
+// Logger logs into the test until it ends. What is logged as an error fails the test: servers log what users did wrong as
+// information, and what Fletch did wrong as an error.
 func Logger(tb testing.TB) *slog.Logger {
 	quiet := &gate{w: logWriter{tb}}
 	tb.Cleanup(quiet.shut)
-	return slog.New(slog.NewTextHandler(quiet, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return slog.New(strict{slog.NewTextHandler(quiet, &slog.HandlerOptions{Level: slog.LevelDebug}), tb})
+}
+
+type strict struct {
+	slog.Handler
+	tb testing.TB
+}
+
+func (s strict) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelError {
+		s.tb.Errorf("logged as an error: %s", r.Message)
+	}
+	return s.Handler.Handle(ctx, r)
 }
 
 type gate struct {
