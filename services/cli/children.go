@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -40,7 +41,7 @@ func (c *children) start(ctx context.Context, args ...string) (*child, error) {
 	}
 	ch := &child{cmd: exec.Command(self, args...), done: make(chan struct{})}
 	ch.cmd.Args[0] = "fletch"
-	ch.cmd.Env = append(os.Environ(), envTether+"="+c.dir)
+	ch.cmd.Env = append(unconfigured(os.Environ()), envTether+"="+c.dir)
 	ch.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which ends its children itself
 	if ch.hold, err = ch.cmd.StdinPipe(); err != nil {
 		return fail(err)
@@ -70,6 +71,12 @@ func (c *children) start(ctx context.Context, args ...string) (*child, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// unconfigured is an environment without what configures fletch: children are what their starter says, whatever the user's own servers are.
+func unconfigured(env []string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, envPrefix) })
+	return append(env, envPrefix+"CONFIG="+os.DevNull)
 }
 
 // listen gives the first line that the child says, drops the rest and waits for its end.

@@ -104,7 +104,11 @@ func (s *settings) read(path string, cmd *cobra.Command, prefix string, node *ya
 // known are the commands directly below cmd, and the flags of cmd and all commands below it.
 func known(cmd *cobra.Command) (commands map[string]*cobra.Command, flags map[string]bool) {
 	commands, flags = map[string]*cobra.Command{}, map[string]bool{}
-	each(cmd, func(_ *cobra.Command, f *pflag.Flag) { flags[f.Name] = true })
+	each(cmd, func(c *cobra.Command, f *pflag.Flag) {
+		if c == cmd || len(names(c, f.Name)) > 1 {
+			flags[f.Name] = true
+		}
+	})
 	for _, c := range cmd.Commands() {
 		commands[c.Name()] = c
 	}
@@ -221,12 +225,10 @@ func fromSurroundings(cmd *cobra.Command) error {
 	return err
 }
 
-// from tells, in brackets, where a flag's value came from, if not from the command line.
-func from(cmd *cobra.Command, flag string) string {
-	if source := annotation(cmd.Flags().Lookup(flag), flagSource); source != "" {
-		return " (from " + source + ")"
-	}
-	return ""
+// typed tells whether a flag was on the command line.
+func typed(cmd *cobra.Command, flag string) bool {
+	f := cmd.Flags().Lookup(flag)
+	return f.Changed && annotation(f, flagSource) == ""
 }
 
 func configCommand(p *process) *cobra.Command {
@@ -263,7 +265,7 @@ configuration folder.
 				if found, ok := s.of(c, f); ok {
 					value, source = strings.Join(found.values, ","), found.source
 				}
-				if c == cmd && f.Changed && annotation(f, flagSource) == "" {
+				if c == cmd && typed(cmd, f.Name) {
 					value, source = f.Value.String(), "command line"
 				}
 				t.rows = append(t.rows, []any{strings.Join(strings.Fields(c.CommandPath())[1:], " "), f.Name, value, source})

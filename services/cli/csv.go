@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -28,7 +27,7 @@ func newCSVWriter(out *bufio.Writer, schema *arrow.Schema) (*csvWriter, error) {
 }
 
 func appendCSV(dst, field []byte) []byte {
-	if len(field) > 0 && !bytes.ContainsAny(field, "\",\r\n") && field[0] != ' ' && field[len(field)-1] != ' ' {
+	if plainField(field) {
 		return append(dst, field...)
 	}
 	dst = append(dst, '"')
@@ -39,6 +38,19 @@ func appendCSV(dst, field []byte) []byte {
 		dst = append(dst, c)
 	}
 	return append(dst, '"')
+}
+
+// plainField tells whether a field can stand without quotes. Some readers drop spaces around those.
+func plainField(field []byte) bool {
+	if len(field) == 0 || field[0] == ' ' || field[len(field)-1] == ' ' {
+		return false
+	}
+	for _, c := range field {
+		if c == '"' || c == ',' || c == '\n' || c == '\r' {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *csvWriter) flush() error {

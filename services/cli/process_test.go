@@ -149,6 +149,21 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
+// A disk that is full is an error that says so.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = full.Close() }()
+	s := spawn(t, "sql", "--format", "csv", "-c", "SELECT 1")
+	s.Stdout = full
+	s.start(t)
+	if code := s.code(t, 5*time.Second); code != exitFailed || !strings.Contains(s.stderr.String(), "no space is left") {
+		t.Errorf("exit code %d: %s", code, s.stderr.String())
+	}
+}
+
 // A statement runs as soon as its semicolon has come, while the program that writes statements waits for what they give.
 func TestConversation(t *testing.T) {
 	s := spawn(t, "sql", "--format", "csv", "--tables", dataDir(t))

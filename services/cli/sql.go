@@ -65,7 +65,14 @@ func (f *sqlFlags) check(cmd *cobra.Command, p *process) error {
 		return usagef("--command (-c) and --file (-f) do not go together: one of them has the statements")
 	}
 	if len(f.connect.urls) > 0 && f.tables != "" {
-		return usagef("--tables%s does not go together with --connect%s: with it, tables are the server's, which fletch serve --tables names", from(cmd, "tables"), from(cmd, "connect"))
+		switch tables, connect := typed(cmd, "tables"), typed(cmd, "connect"); {
+		case tables == connect:
+			return usagef("--tables does not go together with --connect: with it, tables are the server's, which fletch serve --tables names")
+		case tables: // what is typed says where to run, whatever is configured
+			f.connect.urls = nil
+		default:
+			f.tables = ""
+		}
 	}
 	if err := checkFolder("tables", f.tables); err != nil {
 		return err
@@ -98,9 +105,9 @@ func runSQL(cmd *cobra.Command, p *process, f *sqlFlags) error {
 	if len(texts) > 0 {
 		return nil
 	}
-	_, typed := terminal(p.in)
-	_, seen := terminal(p.out)
-	if typed && seen && f.file == "" {
+	_, keyboard := terminal(p.in)
+	_, screen := terminal(p.out)
+	if keyboard && screen && f.file == "" {
 		return se.prompt(ctx)
 	}
 	return se.stream(ctx)
