@@ -160,7 +160,20 @@ func (w *writer) query() string {
 			where += " AND " + w.condition(from, 2)
 		}
 	}
-	switch w.IntN(6) {
+	switch w.IntN(8) {
+	case 6:
+		by := pick1(w, "", "PARTITION BY "+w.number(from), "PARTITION BY "+w.number(from))
+		call := pick1(w, "rank()", "dense_rank()", "sum("+w.number(from)+")", "count("+w.number(from)+")", "max("+w.number(from)+")", "cume_dist()")
+		over := fmt.Sprintf("%s OVER (%s ORDER BY %s %s)", call, by, w.number(from), pick1(w, "", "DESC"))
+		qualify := pick1(w, "", "", " QUALIFY rank() OVER ("+by+" ORDER BY "+w.number(from)+") < 3")
+		return fmt.Sprintf("SELECT %s, %s FROM %s%s%s", w.number(from), over, sql, where, qualify)
+	case 7:
+		a, b := w.number(from), w.number(from)
+		if a == b {
+			b += " + 1" // of one expression in two sets engines differ
+		}
+		sets := pick1(w, "ROLLUP (1, 2)", "CUBE (1, 2)", "GROUPING SETS ((1), (2), (1, 2))", "GROUPING SETS ((1), ())")
+		return fmt.Sprintf("SELECT %s, %s, count(*), sum(%s) FROM %s%s GROUP BY %s, 2", a, b, w.number(from), sql, where, sets)
 	case 0:
 		return fmt.Sprintf("SELECT DISTINCT %s, %s FROM %s%s", w.number(from), w.number(from), sql, where)
 	case 1, 2:
