@@ -287,12 +287,25 @@ func (r *Result) fail(err error) {
 		r.err = cause
 		return
 	}
+	if r.End.GetError() != nil {
+		r.err = failure(r.End.GetError())
+		return
+	}
 	e, detail, _ := rpcerr.FromAPI(err)
 	if detail == nil && (errors.Is(err, io.EOF) || e.Code == sqlerr.NoWorker) {
 		r.err = r.incomplete(err)
 		return
 	}
 	r.err = e
+}
+
+// failure is what a query says of its own end.
+func failure(m *apiv1.QueryError) error {
+	d := m.GetDetail()
+	return &sqlerr.Error{
+		Code: sqlerr.Code(d.GetCode()), Message: m.GetMessage(), Hint: d.GetHint(),
+		Pos: sqlerr.Pos{Start: int32(min(d.GetPosition().GetStart(), 1<<30)), End: int32(min(d.GetPosition().GetEnd(), 1<<30))},
+	}
 }
 
 // split takes one encapsulated Arrow IPC message apart; nil is the end of the stream.

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,19 +40,38 @@ func (k cohortKey) message() *apiv1.Cohort {
 	return &apiv1.Cohort{Version: k.version, Protocol: k.protocol, Capabilities: k.capabilities, Build: k.build}
 }
 
+// A wish is what a query asks of its next attempt's cohort. The zero wish is the coordinator's policy.
+type wish struct {
+	version string          // of the workers; empty: any
+	cohort  *cohortKey      // of the attempt before, which is kept while there is a worker of it
+	avoid   map[string]bool // instances that failed the query; they are used again only where there is no other
+}
+
 // choose groups the ready workers of this build's protocol and gives the cohort to use: of the version that was asked for,
 // and of those the largest; of equal ones the first by key, so that every coordinator chooses alike. nil: there is none.
-func choose(workers []resolver.Worker, version string) *cohort {
+func choose(workers []resolver.Worker, w wish) *cohort {
 	groups := map[cohortKey]*cohort{}
-	for _, w := range workers {
-		if !w.Ready() || w.Identity.GetProtocol() != identity.Protocol() || version != "" && w.Identity.GetVersion() != version {
+	avoided := false
+	for _, worker := range workers {
+		if !worker.Ready() || worker.Identity.GetProtocol() != identity.Protocol() || w.version != "" && worker.Identity.GetVersion() != w.version {
 			continue
 		}
-		k := keyOf(w.Identity)
+		if w.avoid[worker.Identity.GetInstanceId()] {
+			avoided = true
+			continue
+		}
+		k := keyOf(worker.Identity)
 		if groups[k] == nil {
 			groups[k] = &cohort{key: k}
 		}
-		groups[k].workers = append(groups[k].workers, w)
+		groups[k].workers = append(groups[k].workers, worker)
+	}
+	if len(groups) == 0 && avoided {
+		w.avoid = nil
+		return choose(workers, w)
+	}
+	if w.cohort != nil && groups[*w.cohort] != nil {
+		return groups[*w.cohort]
 	}
 	var best *cohort
 	for _, g := range groups {
@@ -66,18 +86,15 @@ func (k cohortKey) less(o cohortKey) bool {
 	return strings.Compare(k.version+"\x00"+k.build+"\x00"+k.capabilities, o.version+"\x00"+o.build+"\x00"+o.capabilities) < 0
 }
 
-// admit gives the cohort for an attempt, waiting a little for one to appear. version is the query's own wish; empty is the
-// coordinator's.
-func (c *Coordinator) admit(ctx context.Context, version string) (*cohort, error) {
-	if version == "" {
-		version = c.cfg.workerVersion
-	}
+// admit gives the cohort for an attempt, waiting a little for one to appear.
+func (c *Coordinator) admit(ctx context.Context, w wish) (*cohort, error) {
+	w.version = cmp.Or(w.version, c.cfg.workerVersion)
 	limit := time.NewTimer(c.limits.admit)
 	defer limit.Stop()
 	for {
 		changed := c.poller.Changed()
 		workers, err := c.poller.Workers(ctx)
-		if best := choose(workers, version); best != nil {
+		if best := choose(workers, w); best != nil {
 			return best, nil
 		}
 		select {
@@ -86,7 +103,7 @@ func (c *Coordinator) admit(ctx context.Context, version string) (*cohort, error
 		case <-ctx.Done():
 		case <-limit.C:
 		}
-		return nil, noWorker(workers, version, err)
+		return nil, noWorker(workers, w.version, err)
 	}
 }
 

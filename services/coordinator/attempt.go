@@ -83,14 +83,14 @@ func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, 
 	q.begin(chosen, used, tasks)
 	a.number = q.number()
 	if err := a.open(used); err != nil {
-		return false, a.suspect(err)
+		return false, err
 	}
 	q.counted()
 	if err := a.relay(out); err != nil {
 		if a.ctx.Err() != nil {
 			err = a.cause(err)
 		}
-		return true, replaced(a.suspect(err))
+		return true, replaced(err)
 	}
 	// The result is whole. Metrics may take a moment, never more.
 	select {
@@ -109,17 +109,18 @@ func (a *attempt) cause(err error) error {
 	return err
 }
 
-// suspect tells the poller of a worker that an error names.
-func (a *attempt) suspect(err error) error {
+// suspect is the worker whose loss or refusal an error tells of, nil if there is none. The poller is told to look again.
+func (c *Coordinator) suspect(err error) *resolver.Worker {
 	var from *workerError
-	if errors.As(err, &from) {
-		switch sqlerr.CodeOf(from.err) {
-		case sqlerr.WorkerLost, sqlerr.VersionMismatch, sqlerr.Draining:
-			a.c.poller.Suspect(from.worker.URL, from.worker.Identity.GetInstanceId(), from.err)
-		}
-		return from.err
+	if !errors.As(err, &from) {
+		return nil
 	}
-	return err
+	switch sqlerr.CodeOf(from.err) {
+	case sqlerr.WorkerLost, sqlerr.VersionMismatch, sqlerr.Draining:
+		c.poller.Suspect(from.worker.URL, from.worker.Identity.GetInstanceId(), from.err)
+		return &from.worker
+	}
+	return nil
 }
 
 // replaced says of a worker that was another one in the middle of an attempt that it is lost: to its rows it is.

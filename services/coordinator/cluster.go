@@ -27,7 +27,7 @@ func (s *clusterService) ListWorkers(ctx context.Context, _ *apiv1.ListWorkersRe
 	ctx, cancel := context.WithTimeout(ctx, c.limits.admit)
 	defer cancel()
 	workers, _ := c.poller.Workers(ctx)
-	used := choose(workers, c.cfg.workerVersion)
+	used := choose(workers, wish{version: c.cfg.workerVersion})
 	out := &apiv1.ListWorkersResponse{}
 	for _, w := range workers {
 		out.Workers = append(out.Workers, c.show(w, used))

@@ -216,7 +216,7 @@ func (c *Coordinator) ready() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	_, err := c.admit(ctx, "")
+	_, err := c.admit(ctx, wish{})
 	return err
 }
 
@@ -241,7 +241,7 @@ func (c *Coordinator) handler() http.Handler {
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(
 		apiv1connect.QueryServiceName, apiv1connect.ClusterServiceName, apiv1connect.VersionServiceName,
 	)))
-	return httpserve.Cuttable(mux)
+	return mux
 }
 
 // strictJSON refuses what a request has too many of, and answers with every field, so that a script finds what it looks for.

@@ -142,7 +142,7 @@ func (s *queryService) Explain(ctx context.Context, req *apiv1.ExplainRequest) (
 		}
 		workers, _ := c.poller.Workers(ctx)
 		n := 1
-		if chosen := choose(workers, cmp.Or(req.GetOptions().GetWorkerVersion(), c.cfg.workerVersion)); chosen != nil {
+		if chosen := choose(workers, wish{version: cmp.Or(req.GetOptions().GetWorkerVersion(), c.cfg.workerVersion)}); chosen != nil {
 			n = len(chosen.workers)
 		}
 		q.plan = c.engine.Tasks(plan, n)

@@ -158,6 +158,7 @@ func (s *counting) Message(encapsulated []byte, rows int64) error {
 func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) error {
 	head := false
 	refusals := 0
+	next := wish{version: q.options.GetWorkerVersion(), avoid: map[string]bool{}}
 	for {
 		plan, err := c.engine.Plan(ctx, q.statement)
 		if err != nil {
@@ -172,10 +173,11 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 		if plan.Local() {
 			return c.local(ctx, plan, out)
 		}
-		chosen, err := c.admit(ctx, q.options.GetWorkerVersion())
+		chosen, err := c.admit(ctx, next)
 		if err != nil {
 			return err
 		}
+		next.cohort = &chosen.key
 		result := out
 		if plan.Analyze() {
 			result = &counting{sink: nowhere{}, query: q}
@@ -188,6 +190,9 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 			return err
 		}
 		c.log.Info("attempt failed", "query", q.id, "ran", ran, "error", err)
+		if from := c.suspect(err); from != nil {
+			next.avoid[from.Identity.GetInstanceId()] = true
+		}
 		switch {
 		case !ran && again(err) && refusals < maxRefusals:
 			refusals++

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -231,13 +232,16 @@ func Info(ctx context.Context, d *httpserve.Dialer, url string) (*identityv1.Wor
 	return info, nil
 }
 
+// digits is an instance id or a digest.
+var digits = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
 // checkInfo refuses what a worker may not say of itself: its version and digest end up in headers and logs, and a digest that
 // is not that of the capabilities would put it into a cohort it does not belong to.
 func checkInfo(info *identityv1.WorkerInfoResponse) error {
 	switch {
 	case identity.CheckVersion(info.GetVersion()) != nil:
 		return fmt.Errorf("the worker says it has version %q: %w", info.GetVersion(), identity.CheckVersion(info.GetVersion()))
-	case info.GetProtocol() == 0 || info.GetInstanceId() == "" || info.GetBuild() == "":
+	case info.GetProtocol() == 0 || !digits.MatchString(info.GetInstanceId()) || !digits.MatchString(info.GetCapabilitiesDigest()) || info.GetBuild() == "" || len(info.GetBuild()) > 128:
 		return errors.New("the worker does not say who it is")
 	case info.GetProtocol() == identity.Protocol() && info.GetCapabilitiesDigest() != identity.Digest(info.GetCapabilities()):
 		return errors.New("the worker's capability digest is not that of its capabilities")
