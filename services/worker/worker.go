@@ -218,7 +218,7 @@ func (w *Worker) handler() http.Handler {
 		connecthttp.WithCompressors(),
 	)
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(workerv1connect.WorkerServiceName)))
-	return httpserve.Cuttable(mux)
+	return mux
 }
 
 func (w *Worker) info() *identityv1.WorkerInfoResponse {

@@ -1,70 +1,137 @@
 package httpserve
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"sync"
 	"time"
 )
 
-// impatient gives the reader of every answer d to take each thing that is written; then the answer is cut off: over HTTP/2 the
-// stream, over HTTP/1.1 the connection. A handler that takes long between two writes is not held to anything.
+// impatient gives the other side of every call d to take each thing that is written and to send each thing that is read; then
+// the call is cut off: over HTTP/2 the stream, over HTTP/1.1 the connection. A handler that takes long in between is not held
+// to anything.
 func impatient(next http.Handler, d time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t := &timed{ResponseWriter: w, control: http.NewResponseController(w), patience: d}
-		defer t.end()
-		next.ServeHTTP(t, r)
+		c := &call{ResponseWriter: w, control: http.NewResponseController(w), patience: d}
+		defer c.end()
+		if r.ProtoMajor == 1 {
+			_ = c.control.EnableFullDuplex() // else no refusal is sent before the whole body has come
+		}
+		if r.Body != nil && r.Body != http.NoBody {
+			r.Body = &body{ReadCloser: r.Body, call: c, keep: r.ProtoMajor == 1}
+		}
+		next.ServeHTTP(c, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 	})
 }
 
-// timed is a ResponseWriter with a timer of its own. net/http's write deadline would do, but that ends an HTTP/2 stream when it
-// passes, whether or not a write is waiting, and setting and clearing it costs a hand-over to the connection's goroutine each.
-type timed struct {
+type callKey struct{}
+
+// CutOff breaks the answer to the call that ctx belongs to, grace after done is closed: a write that waits for a reader who does
+// not read then fails. The returned function, to be called before the handler returns, ends that.
+func CutOff(ctx, done context.Context, grace time.Duration) (stop func()) {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return func() {}
+	}
+	var (
+		mu    sync.Mutex
+		timer *time.Timer
+		over  bool
+	)
+	forget := context.AfterFunc(done, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over {
+			timer = time.AfterFunc(grace, func() { c.fail(c.control.SetWriteDeadline) })
+		}
+	})
+	return func() {
+		forget()
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+}
+
+// call is a ResponseWriter with a timer of its own. net/http's deadlines would do, but a write deadline ends an HTTP/2 stream when
+// it passes, whether or not a write is waiting, and setting and clearing it costs a hand-over to the connection's goroutine
+// each.
+type call struct {
 	http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration
-	timer    *time.Timer // runs during a Write or a Flush
+	writing  *time.Timer // runs during a Write or a Flush
 
 	mu    sync.Mutex
 	ended bool // the handler has returned: control must not be used any more
 }
 
 // Unwrap is for http.ResponseController.
-func (t *timed) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-func (t *timed) Write(p []byte) (int, error) {
-	t.start()
-	defer t.timer.Stop()
-	return t.ResponseWriter.Write(p)
+func (c *call) Write(p []byte) (int, error) {
+	c.start(&c.writing, c.control.SetWriteDeadline)
+	defer c.writing.Stop()
+	return c.ResponseWriter.Write(p)
 }
 
 // Flush sends what is buffered.
-func (t *timed) Flush() {
-	t.start()
-	defer t.timer.Stop()
-	_ = t.control.Flush()
+func (c *call) Flush() {
+	c.start(&c.writing, c.control.SetWriteDeadline)
+	defer c.writing.Stop()
+	_ = c.control.Flush()
 }
 
-func (t *timed) start() {
-	if t.timer == nil {
-		t.timer = time.AfterFunc(t.patience, t.cut)
+// start starts a timer that fails what waits.
+func (c *call) start(t **time.Timer, deadline func(time.Time) error) {
+	if *t == nil {
+		*t = time.AfterFunc(c.patience, func() { c.fail(deadline) })
 	} else {
-		t.timer.Reset(t.patience)
+		(*t).Reset(c.patience)
 	}
 }
 
-// cut fails the write that waits.
-func (t *timed) cut() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.ended {
-		_ = t.control.SetWriteDeadline(time.Unix(1, 0))
+// fail sets a deadline that has passed.
+func (c *call) fail(deadline func(time.Time) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended {
+		_ = deadline(time.Unix(1, 0))
 	}
 }
 
-// end leaves what net/http still has to send to its own deadline.
-func (t *timed) end() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ended = true
-	_ = t.control.SetWriteDeadline(time.Now().Add(t.patience))
+// end leaves what net/http still has to send, and to read of a request that nobody wanted, to its own deadlines.
+func (c *call) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	_ = c.control.SetWriteDeadline(time.Now().Add(c.patience))
+	_ = c.control.SetReadDeadline(time.Now().Add(c.patience))
+}
+
+// body is a request's body with the same patience.
+type body struct {
+	io.ReadCloser
+	call    *call
+	reading *time.Timer // runs during a Read
+	keep    bool        // Close leaves it alone
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	b.call.start(&b.reading, b.call.control.SetReadDeadline)
+	defer b.reading.Stop()
+	return b.ReadCloser.Read(p)
+}
+
+// Close tells that nobody wants the rest. Over HTTP/1.1 it would wait for that rest, and keep the answer waiting behind it: there
+// net/http does so itself, once the handler has returned and the answer is sent.
+func (b *body) Close() error {
+	if b.keep {
+		return nil
+	}
+	return b.ReadCloser.Close()
 }

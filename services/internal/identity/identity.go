@@ -142,7 +142,7 @@ const (
 
 type header interface {
 	Get(string) string
-	Has(string) bool
+	Values(string) []string
 	Set(string, string)
 }
 
@@ -153,32 +153,43 @@ func write(h header, id *identityv1.Identity) {
 	h.Set(HeaderCapabilities, id.GetCapabilities())
 }
 
-// read is the identity that headers name; missing are the names of those that are absent or malformed.
+// read is the identity that headers name; missing are the names of those that are absent, malformed or there twice.
 func read(h header) (id *identityv1.Identity, missing []string) {
 	id = &identityv1.Identity{InstanceId: clip(h.Get(HeaderInstance)), Capabilities: clip(h.Get(HeaderCapabilities))}
-	for _, name := range []string{HeaderInstance, HeaderVersion, HeaderProtocol, HeaderCapabilities} {
-		if !h.Has(name) {
-			missing = append(missing, name)
-		}
-	}
 	version, err := url.PathUnescape(h.Get(HeaderVersion))
-	if err != nil || CheckVersion(version) != nil {
-		missing = append(missing, HeaderVersion)
-	} else {
+	versionOK := err == nil && CheckVersion(version) == nil
+	if versionOK {
 		id.Version = version
 	}
 	protocol, err := strconv.ParseUint(h.Get(HeaderProtocol), 10, 32)
-	if err != nil {
-		missing = append(missing, HeaderProtocol)
-	}
+	protocolOK := err == nil
 	id.Protocol = uint32(protocol)
+	if !protocolOK {
+		id.Protocol = 0
+	}
+	for _, f := range []struct {
+		name string
+		ok   bool
+	}{{HeaderInstance, true}, {HeaderVersion, versionOK}, {HeaderProtocol, protocolOK}, {HeaderCapabilities, true}} {
+		if !f.ok || len(h.Values(f.name)) != 1 {
+			missing = append(missing, f.name)
+		}
+	}
 	return id, missing
 }
 
-// clip bounds and cleans what a stranger sent, since it is sent back in an error.
+// clip bounds and cleans what a stranger sent, since it is sent back in an error. What is right is never longer.
 func clip(s string) string {
-	s = strings.ToValidUTF8(s, "?")
-	return s[:min(len(s), 64)]
+	const limit = 64
+	if len(s) > limit {
+		s = s[:limit]
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
 }
 
 // Same tells whether need and have are the same worker process of the same version. The build is compared through the
