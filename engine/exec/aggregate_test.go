@@ -471,3 +471,16 @@ func TestGroupsOfExtremeIntegers(t *testing.T) {
 		batchtest.Run(t, want, func(n ...physical.Node) physical.Node { return aggregate(n[0], physical.Single, groups, aggs) }, in)
 	}
 }
+
+// TestSumsOutgrow64Bits has values that prove a batch safe, but not all batches.
+func TestSumsOutgrow64Bits(t *testing.T) {
+	in := batchtest.Rows("k int32, v int64")
+	for i := range 2000 {
+		in.Rows = append(in.Rows, []expr.Value{expr.IntValue(sqltype.Of(sqltype.Int32), int64(i%20)), expr.IntValue(bigint, 1<<57-int64(i))})
+	}
+	aggs := []expr.Aggregate{call("sum", in.In(1))}
+	for _, groups := range [][]expr.Expr{nil, {in.In(0)}} {
+		want := referenceGroups(in, groups, aggs, aggregate(batchtest.Scan(in), physical.Single, groups, aggs).Schema())
+		batchtest.Run(t, want, func(n ...physical.Node) physical.Node { return aggregate(n[0], physical.Single, groups, aggs) }, in)
+	}
+}

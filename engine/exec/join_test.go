@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/fletchdb/fletch/engine/batchtest"
@@ -113,18 +114,23 @@ func TestHashJoinsAgainstReference(t *testing.T) {
 			v.Int *= 1 << 40
 		}
 	}
-	empty := batchtest.Table{Fields: build.Fields}
+	empty, full := batchtest.Table{Fields: build.Fields}, batchtest.Table{Fields: build.Fields}
+	for _, row := range build.Rows {
+		if !slices.ContainsFunc(row, func(v expr.Value) bool { return v.Null }) {
+			full.Rows = append(full.Rows, row)
+		}
+	}
 	// The residual is that the build row's column "keep" is true.
 	residual := &expr.Input{Index: len(probe.Fields) + 7, Typ: boolean, Nullable: true}
 	match := func(_, b []expr.Value) truth { return truth(bitOf(b[7].IsTrue())) }
-	for _, keys := range [][]int{{0}, {1}, {3}, {4}, {1, 6}, {0, 2}, {3, 0}, {5}} {
+	for k, keys := range [][]int{{0}, {3}, {1}, {4}, {1, 6}, {0, 2}, {3, 0}, {5}} {
 		var pk, bk []expr.Expr
 		var at [][2]int
 		for _, c := range keys {
 			pk, bk, at = append(pk, probe.In(c)), append(bk, build.In(c)), append(at, [2]int{c, c})
 		}
 		for _, kind := range joinKinds {
-			for variant := range 6 {
+			for variant := range 7 {
 				n := &physical.HashJoin{Kind: kind, ProbeKeys: pk, BuildKeys: bk}
 				right, cond := build, always
 				switch variant {
@@ -133,13 +139,16 @@ func TestHashJoinsAgainstReference(t *testing.T) {
 				case 2:
 					n.NullEqual = make([]bool, len(keys))
 					n.NullEqual[rng.IntN(len(keys))] = true
-				case 3, 4:
+				case 3, 4, 6:
 					if len(keys) > 1 || kind != physical.Anti && kind != physical.Mark {
 						continue
 					}
 					n.NullAware = true
-					if variant == 4 {
+					switch variant {
+					case 4:
 						n.Residual, cond = residual, match
+					case 6: // no NULL on the build side
+						right = full
 					}
 				case 5:
 					right = empty
@@ -147,11 +156,23 @@ func TestHashJoinsAgainstReference(t *testing.T) {
 				equal := func(p, b []expr.Value) truth { return keyEqual(p, b, at, n.NullEqual) }
 				want := referenceJoin(kind, probe, right, equal, cond, n.NullAware)
 				t.Run(fmt.Sprintf("keys %v kind %d variant %d", keys, kind, variant), func(t *testing.T) {
-					batchtest.Run(t, want, func(in ...physical.Node) physical.Node {
+					plan := func(in ...physical.Node) physical.Node {
 						c := *n
 						c.Probe, c.Build = in[0], in[1]
 						return &c
-					}, probe, right)
+					}
+					if k < 2 {
+						batchtest.Run(t, want, plan, probe, right)
+						return
+					}
+					// The kinds have been seen in every shape; the keys have not in every kind.
+					for _, threads := range []int{1, 4} {
+						got, err := batchtest.Execute(t, plan, threads, batchtest.Shape{Rows: 13, Select: true, Forms: true, Seed: uint64(k)}, probe, right)
+						if err != nil {
+							t.Fatal(err)
+						}
+						batchtest.Same(t, fmt.Sprint(threads, " goroutines"), got, want, false)
+					}
 				})
 			}
 		}

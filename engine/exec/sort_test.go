@@ -210,3 +210,13 @@ func TestSortOverMemoryLimit(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestStringsWithZeroBytesSort(t *testing.T) {
+	in := batchtest.Rows("s utf8, k int64", "a\x00", 1, "a", 2, "a\x00b", 3, "a\x00\x00", 4, "", 5, "\x00", 6, "a\x01", 7, "b", 8)
+	for _, desc := range []bool{false, true} {
+		keys := []physical.SortKey{{Expr: in.In(0), Desc: desc}, {Expr: in.In(1)}}
+		batchtest.RunOrdered(t, referenceSort(in, keys, -1, 0), func(n ...physical.Node) physical.Node {
+			return &physical.Sort{Input: n[0], Keys: keys, Fetch: -1}
+		}, in)
+	}
+}

@@ -404,9 +404,6 @@ func radixSort(ctx context.Context, entries, tmp []sortEntry) error {
 		if diff>>shift&0xff == 0 {
 			continue
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
 		clear(count[:])
 		for i := range from {
 			w := from[i].hi
@@ -420,14 +417,19 @@ func radixSort(ctx context.Context, entries, tmp []sortEntry) error {
 			count[i] = sum
 			sum += c
 		}
-		for i := range from {
-			w := from[i].hi
-			if low {
-				w = from[i].lo
+		for at := 0; at < len(from); at += checkEvery {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
-			b := w >> shift & 0xff
-			to[count[b]] = from[i]
-			count[b]++
+			for _, e := range from[at:min(at+checkEvery, len(from))] {
+				w := e.hi
+				if low {
+					w = e.lo
+				}
+				b := w >> shift & 0xff
+				to[count[b]] = e
+				count[b]++
+			}
 		}
 		from, to = to, from
 	}
