@@ -57,8 +57,13 @@ func (e *Engine) Plan(ctx context.Context, statement string) (*Plan, error) {
 
 // query plans a query.
 func (s *Session) query(ctx context.Context, q *ast.Query, trace func(rule string, root logical.Node)) (*Plan, error) {
+	return s.queryWith(ctx, q, nil, trace)
+}
+
+// queryWith plans a query with the values of its parameters.
+func (s *Session) queryWith(ctx context.Context, q *ast.Query, params []expr.Value, trace func(rule string, root logical.Node)) (*Plan, error) {
 	tables := s.snapshot()
-	bound, err := bind.Query(ctx, s.withViews(q), tables, bind.Config{Now: time.Now().UTC()})
+	bound, err := bind.Query(ctx, s.withViews(q), tables, bind.Config{Now: time.Now().UTC(), Params: params})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -26,10 +27,13 @@ import (
 type Session struct {
 	engine *Engine
 
-	mu     sync.Mutex
-	tables map[string]*sessionTable
-	views  map[string]*sessionView
-	serial int // of what was made last
+	mu       sync.Mutex
+	tables   map[string]*sessionTable
+	external map[string]string // path by name
+	views    map[string]*sessionView
+	settings map[string]string
+	prepared map[string]*ast.Query
+	serial   int // of what was made last
 }
 
 type sessionTable struct {
@@ -45,7 +49,10 @@ type sessionView struct {
 
 // NewSession makes a session without tables.
 func (e *Engine) NewSession() *Session {
-	return &Session{engine: e, tables: map[string]*sessionTable{}, views: map[string]*sessionView{}}
+	return &Session{
+		engine: e, tables: map[string]*sessionTable{}, external: map[string]string{}, views: map[string]*sessionView{}, settings: map[string]string{},
+		prepared: map[string]*ast.Query{},
+	}
 }
 
 // Query runs one statement. It returns when the statement is planned; rows come from the Rows, which the caller closes. When
@@ -73,9 +80,21 @@ func (s *Session) Plan(ctx context.Context, statement string) (*Plan, error) {
 	case *ast.Describe:
 		return s.describe(ctx, st)
 	case *ast.Show:
-		if st.Kind == ast.ShowTables {
-			return s.showTables(ctx)
-		}
+		return s.show(ctx, st)
+	case *ast.Set:
+		return s.set(st)
+	case *ast.Reset:
+		return s.reset(st)
+	case *ast.Prepare:
+		return s.prepare(st)
+	case *ast.Execute:
+		return s.execute(ctx, st)
+	case *ast.Deallocate:
+		return s.deallocate(st)
+	case *ast.CreateExternalTable:
+		return s.createExternal(ctx, st)
+	case *ast.Copy:
+		return s.copyTo(ctx, st)
 	case *ast.CreateTable:
 		return s.createTable(ctx, st)
 	case *ast.CreateView:
@@ -86,7 +105,7 @@ func (s *Session) Plan(ctx context.Context, statement string) (*Plan, error) {
 		return s.drop(st)
 	}
 	return nil, sqlerr.New(sqlerr.Unsupported, parsed.At(), "this kind of statement is not supported yet").
-		WithHint("queries, EXPLAIN, DESCRIBE, SHOW TABLES, CREATE TABLE, CREATE VIEW, INSERT and DROP are")
+		WithHint("queries, EXPLAIN, DESCRIBE, SHOW, SET, CREATE, INSERT, DROP, COPY … TO, PREPARE and EXECUTE are")
 }
 
 // nothing is the plan of a statement that has no rows to give.
@@ -103,7 +122,9 @@ func duplicate(kind, name string, pos sqlerr.Pos) error {
 }
 
 // exists tells whether a name is taken. s.mu is held.
-func (s *Session) exists(name string) bool { return s.tables[name] != nil || s.views[name] != nil }
+func (s *Session) exists(name string) bool {
+	return s.tables[name] != nil || s.views[name] != nil || s.external[name] != ""
+}
 
 func (s *Session) createTable(ctx context.Context, st *ast.CreateTable) (*Plan, error) {
 	name := st.Name.Last().Name
@@ -163,6 +184,7 @@ func (s *Session) createTable(ctx context.Context, st *ast.CreateTable) (*Plan, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.views, name)
+	delete(s.external, name)
 	s.serial++
 	t.version = s.serial
 	s.tables[name] = t
@@ -382,6 +404,7 @@ func (s *Session) createView(ctx context.Context, st *ast.CreateView) (*Plan, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.tables, name)
+	delete(s.external, name)
 	s.serial++
 	s.views[name] = &sessionView{&ast.CTE{Span: st.Span, Name: st.Name.Last(), Columns: st.Columns, Query: st.Query}, s.serial}
 	return nothing(), nil
@@ -427,8 +450,9 @@ func (s *Session) drop(st *ast.Drop) (*Plan, error) {
 	for _, n := range st.Names {
 		name := n.Last().Name
 		switch {
-		case st.Kind == ast.TableObject && s.tables[name] != nil:
+		case st.Kind == ast.TableObject && (s.tables[name] != nil || s.external[name] != ""):
 			delete(s.tables, name)
+			delete(s.external, name)
 		case st.Kind == ast.ViewObject && s.views[name] != nil:
 			delete(s.views, name)
 		case st.IfExists:
@@ -443,24 +467,24 @@ func (s *Session) drop(st *ast.Drop) (*Plan, error) {
 
 // A snapshot is the catalog as it is for one statement: the session's tables before the engine's.
 type snapshot struct {
-	base   catalog.Catalog
-	tables map[string]*sessionTable
-	used   map[string]*memory.Table // by path
+	base     catalog.Catalog
+	tables   map[string]*sessionTable
+	external map[string]string
+	used     map[string]*memory.Table // by path
 }
 
 func (s *Session) snapshot() *snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := &snapshot{base: s.engine.catalog, tables: map[string]*sessionTable{}, used: map[string]*memory.Table{}}
-	for name, t := range s.tables {
-		c.tables[name] = t
-	}
-	return c
+	return &snapshot{base: s.engine.catalog, tables: maps.Clone(s.tables), external: maps.Clone(s.external), used: map[string]*memory.Table{}}
 }
 
 func (c *snapshot) Table(ctx context.Context, name string) (*catalog.Table, error) {
 	t := c.tables[name]
 	if t == nil {
+		if path := c.external[name]; path != "" {
+			return c.ofFiles(ctx, name, path)
+		}
 		return c.base.Table(ctx, name)
 	}
 	path := fmt.Sprintf("memory:%s@%d", name, t.version)
@@ -482,12 +506,13 @@ func (c *snapshot) Tables(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	for name := range c.tables {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		names = append(names, name)
+	}
+	for name := range c.external {
+		names = append(names, name)
 	}
 	slices.Sort(names)
-	return names, nil
+	return slices.Compact(names), nil
 }
 
 // scanMemory opens a table that the plan was made with.
