@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -171,7 +172,7 @@ func TestEveryType(t *testing.T) {
 			t.Errorf("%s: got %q", format, got)
 		}
 	}
-	if _, err := rows.Next(); err != io.EOF {
+	if _, err := rows.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the last row: %v", err)
 	}
 }
