@@ -186,6 +186,7 @@ func (b *binder) join(t *ast.Join, outer *scope, before source) (source, error) 
 	kind := joinKinds[t.Kind]
 	var on expr.Expr
 	var using []merged
+	var applies []*logical.Apply
 	switch {
 	case t.Natural || len(t.Using) > 0:
 		if using, on, err = b.using(t, left.rels, right.rels); err != nil {
@@ -193,12 +194,18 @@ func (b *binder) join(t *ast.Join, outer *scope, before source) (source, error) 
 		}
 	case t.On != nil:
 		x := &exprBinder{b: b, scope: outer.inner(rels...), clause: "JOIN conditions"}
+		if kind == logical.Inner {
+			x.applies = &applies // an inner join's condition is a filter on all pairs
+		}
 		if on, err = x.condition(t.On, "JOIN/ON"); err != nil {
 			return source{}, err
 		}
 	}
 	var node logical.Node
-	if kind == logical.Inner || kind == logical.Left {
+	if len(applies) > 0 {
+		node = attach(b.pair(kind, left.node, right.node, nil, t.Right.At()), applies)
+		node = &logical.Filter{Input: node, Cond: on}
+	} else if kind == logical.Inner || kind == logical.Left {
 		node = b.pair(kind, left.node, right.node, on, t.Right.At())
 	} else {
 		node = &logical.Join{Kind: kind, Left: left.node, Right: right.node, On: on}

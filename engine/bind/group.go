@@ -282,6 +282,11 @@ func (s *selection) aggregate() error {
 			s.keys[i].expr = up.lift(k.expr)
 		}
 	}
+	for i, k := range s.on {
+		if k.expr != nil {
+			s.on[i].expr = up.lift(k.expr)
+		}
+	}
 	if s.qualify != nil {
 		s.qualify = up.lift(s.qualify)
 	}

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fletchdb/fletch/engine/ast"
 	"github.com/fletchdb/fletch/engine/expr"
@@ -127,7 +128,9 @@ func (b *binder) setOperation(q *ast.SetOperation, sc *scope) (bound, error) {
 		return bound{}, err
 	}
 	if q.ByName {
-		return bound{}, unsupported(q.Pos, "%s BY NAME", q.Op).WithHint("list the columns in the same order")
+		if l, r, err = b.byName(l, r); err != nil {
+			return bound{}, err
+		}
 	}
 	if len(l.cols) != len(r.cols) {
 		return bound{}, sqlerr.Newf(sqlerr.Syntax, q.Right.At(), "each %s query must have the same number of columns", q.Op).
@@ -155,10 +158,7 @@ func (b *binder) setOperation(q *ast.SetOperation, sc *scope) (bound, error) {
 	if q.Op == ast.Union {
 		return b.union([]bound{l, r}, q.All), nil
 	}
-	if q.All {
-		return bound{}, unsupported(q.Pos, "%s ALL", q.Op).WithHint("leave ALL out, or count rows with GROUP BY")
-	}
-	conds := make([]expr.Expr, len(l.cols))
+	conds := make([]expr.Expr, len(l.cols), len(l.cols)+1)
 	for i := range conds {
 		conds[i] = &expr.Compare{Op: expr.NotDistinct, L: l.cols[i].col, R: r.cols[i].col}
 	}
@@ -166,8 +166,71 @@ func (b *binder) setOperation(q *ast.SetOperation, sc *scope) (bound, error) {
 	if q.Op == ast.Except {
 		kind = logical.Anti
 	}
-	j := &logical.Join{Kind: kind, Left: distinct(l.node), Right: r.node, On: expr.NewAnd(conds...)}
-	return bound{j, l.cols}, nil
+	left, right := distinct(l.node), r.node
+	if q.All { // the n-th of equal rows needs an n-th on the other side
+		var ln, rn *expr.Column
+		left, ln = b.numbered(l.node, passColumns(l.node), nil)
+		right, rn = b.numbered(r.node, passColumns(r.node), nil)
+		conds = append(conds, &expr.Compare{Op: expr.Eq, L: ln, R: rn})
+	}
+	j := &logical.Join{Kind: kind, Left: left, Right: right, On: expr.NewAnd(conds...)}
+	return bound{narrow(j, l.cols), l.cols}, nil
+}
+
+func passColumns(n logical.Node) []expr.Expr {
+	var out []expr.Expr
+	for _, c := range n.Columns() {
+		out = append(out, c)
+	}
+	return out
+}
+
+// numbered is n with the number, from 1, of each row among those that are equal in partition, in that order.
+func (b *binder) numbered(n logical.Node, partition []expr.Expr, order []expr.SortOrder) (logical.Node, *expr.Column) {
+	b.last++
+	col := &expr.Column{ID: b.last, Name: "n", Typ: bigint}
+	return &logical.Window{Input: n, Partition: partition, Order: order, Calls: []logical.WindowCall{{
+		Col: col, Aggregate: expr.Aggregate{Func: "row_number", Typ: bigint}, Frame: wholePartition,
+	}}}, col
+}
+
+// byName puts the columns of both sides into one order by their names; one that only one side has is NULL on the other.
+func (b *binder) byName(l, r bound) (left, right bound, err error) {
+	order := names(l.cols)
+	for _, n := range names(r.cols) {
+		if !slices.Contains(order, n) {
+			order = append(order, n)
+		}
+	}
+	arrange := func(in bound) bound {
+		p := &logical.Project{Input: in.node}
+		out := bound{node: p}
+		for _, n := range order {
+			at := slices.IndexFunc(in.cols, func(c column) bool { return c.name == n })
+			it := logical.Item{}
+			if at >= 0 {
+				it = logical.Pass(in.cols[at].col)
+			} else {
+				null := expr.Null(sqltype.Of(sqltype.Null), sqlerr.Pos{})
+				it = logical.Item{Col: b.fresh(n, null), Expr: null}
+			}
+			p.Items = append(p.Items, it)
+			out.cols = append(out.cols, column{name: n, col: it.Col})
+		}
+		return out
+	}
+	for _, in := range []bound{l, r} {
+		if len(names(in.cols)) != len(in.cols) {
+			return l, r, sqlerr.New(sqlerr.AmbiguousColumn, sqlerr.Pos{}, "columns match by name, and a name stands twice").WithHint("give the columns different names")
+		}
+	}
+	if l, err = b.settleColumns(l); err != nil {
+		return l, r, err
+	}
+	if r, err = b.settleColumns(r); err != nil {
+		return l, r, err
+	}
+	return arrange(l), arrange(r), nil
 }
 
 func (b *binder) union(parts []bound, all bool) bound {

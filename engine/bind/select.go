@@ -35,6 +35,7 @@ type selection struct {
 	items     []item
 	having    expr.Expr
 	keys      []sortKey
+	on        []sortKey // DISTINCT ON; an item's where expr is nil
 	windows   *windowing
 	qualify   expr.Expr
 	ofQualify []*logical.Apply // subqueries of QUALIFY
@@ -44,9 +45,6 @@ type selection struct {
 
 // selectBody binds a SELECT with its ORDER BY. With keepUnknown, bare strings and NULLs in the list keep having no type.
 func (b *binder) selectBody(sel *ast.Select, order []*ast.OrderItem, outer *scope, keepUnknown bool) (bound, error) {
-	if err := refuse(sel); err != nil {
-		return bound{}, err
-	}
 	src, err := b.from(sel.From, outer)
 	if err != nil {
 		return bound{}, err
@@ -62,6 +60,7 @@ func (b *binder) selectBody(sel *ast.Select, order []*ast.OrderItem, outer *scop
 		s.bindHaving,
 		func() error { return s.bindOrder(order) },
 		s.bindQualify,
+		s.bindOn,
 		s.aggregate,
 		s.overWindows,
 	} {
@@ -70,13 +69,6 @@ func (b *binder) selectBody(sel *ast.Select, order []*ast.OrderItem, outer *scop
 		}
 	}
 	return s.output()
-}
-
-func refuse(sel *ast.Select) error {
-	if sel.Distinct != nil && len(sel.Distinct.On) > 0 {
-		return unsupported(sel.Distinct.Pos, "DISTINCT ON").WithHint("use QUALIFY row_number() OVER (PARTITION BY … ORDER BY …) = 1")
-	}
-	return nil
 }
 
 // nameWindows takes the WINDOW clause.
@@ -340,6 +332,7 @@ func (s *selection) output() (bound, error) {
 	for _, it := range s.items {
 		out.cols = append(out.cols, column{name: it.name, col: add(it.name, it.expr)})
 	}
+	on := s.distinctOn(add)
 	var keys []expr.SortOrder
 	for _, k := range s.keys {
 		at := k.at
@@ -347,7 +340,7 @@ func (s *selection) output() (bound, error) {
 			at = slices.IndexFunc(p.Items, func(it logical.Item) bool { return expr.Equal(it.Expr, k.expr) })
 		}
 		if at < 0 {
-			if s.sel.Distinct != nil {
+			if s.sel.Distinct != nil && on == nil {
 				return bound{}, sqlerr.New(sqlerr.InvalidReference, k.order.Pos, "for SELECT DISTINCT, ORDER BY expressions must appear in select list").
 					WithHint("add the expression to the list, or sort by one that is there")
 			}
@@ -357,13 +350,56 @@ func (s *selection) output() (bound, error) {
 		keys = append(keys, sortOrder(k.order, p.Items[at].Col))
 	}
 	out.node = p
-	if s.sel.Distinct != nil {
+	switch {
+	case on != nil: // of rows that are equal in on, the first in the order of ORDER BY
+		n, number := s.b.numbered(p, on, keys)
+		first := &expr.Compare{Op: expr.Eq, L: number, R: expr.NewLiteral(expr.IntValue(bigint, 1), s.sel.Distinct.Pos)}
+		out.node = &logical.Filter{Input: n, Cond: first}
+	case s.sel.Distinct != nil:
 		out.node = distinct(p)
 	}
 	if len(keys) > 0 {
-		out.node = narrow(&logical.Sort{Input: out.node, Keys: keys, Fetch: -1}, out.cols)
+		out.node = &logical.Sort{Input: out.node, Keys: keys, Fetch: -1}
 	}
+	out.node = narrow(out.node, out.cols)
 	return out, nil
+}
+
+// distinctOn adds columns for the keys of DISTINCT ON: bare names of items, positions, or expressions over FROM. nil without.
+func (s *selection) distinctOn(add func(string, expr.Expr) *expr.Column) []expr.Expr {
+	var out []expr.Expr
+	for _, k := range s.on {
+		e := k.expr
+		if e == nil {
+			e = s.items[k.at].expr
+		}
+		out = append(out, add("on", e))
+	}
+	return out
+}
+
+// bindOn binds the keys of DISTINCT ON.
+func (s *selection) bindOn() error {
+	if s.sel.Distinct == nil {
+		return nil
+	}
+	x := &exprBinder{b: s.b, scope: s.scope, clause: "DISTINCT ON", applies: &s.ofOutputs, group: s.group, windows: s.windows, alias: s.itemNamed}
+	for _, e := range s.sel.Distinct.On {
+		n, ok, err := ordinal(e, "DISTINCT ON", len(s.items))
+		if err == nil && !ok {
+			n, err = s.outputNamed(e)
+			ok = n >= 0
+		}
+		k := sortKey{at: n}
+		if err == nil && !ok {
+			k.expr, err = x.value(e)
+		}
+		if err != nil {
+			return err
+		}
+		s.on = append(s.on, k)
+	}
+	return nil
 }
 
 // outputName is what PostgreSQL calls a column without an alias.

@@ -297,6 +297,14 @@ func atMostOne(n logical.Node) bool {
 		return atMostOne(n.Input)
 	case *logical.Project:
 		return atMostOne(n.Input)
+	case *logical.Sort:
+		if n.Fetch == 0 || n.Fetch == 1 {
+			return true
+		}
+	case *logical.Limit:
+		if n.Fetch == 0 || n.Fetch == 1 {
+			return true
+		}
 	}
 	return exactlyOne(n)
 }

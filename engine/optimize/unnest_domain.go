@@ -1,9 +1,13 @@
 package optimize
 
 import (
+	"math"
+
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/logical"
+	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/sqltype"
 )
 
 // domain makes a's subquery independent in the general way: the different values of the outer columns that it reads are
@@ -120,11 +124,48 @@ func (d *domain) bind(n logical.Node) (logical.Node, []*expr.Column) {
 		if n.Fetch < 0 && n.Offset == 0 {
 			return d.bind(n.Input)
 		}
+		return d.firstRows(n.Input, n.Keys, n.Fetch, n.Offset)
+	case *logical.Limit:
+		switch in := n.Input.(type) {
+		case *logical.Project: // which keeps rows and their order
+			return d.bind(logical.WithChildren(in, []logical.Node{&logical.Limit{Input: in.Input, Fetch: n.Fetch, Offset: n.Offset}}))
+		case *logical.Sort:
+			if in.Fetch < 0 && in.Offset == 0 {
+				return d.firstRows(in.Input, in.Keys, n.Fetch, n.Offset)
+			}
+		}
+		return d.firstRows(n.Input, nil, n.Fetch, n.Offset)
 	}
-	d.u.fail(sqlerr.New(sqlerr.Unsupported, d.pos, "a correlated subquery with LIMIT or OFFSET is not supported").
-		WithHint("use min or max, or join with the subquery in FROM"))
+	d.u.fail(sqlerr.New(sqlerr.Unsupported, d.pos, "a correlated subquery of this form is not supported").
+		WithHint("join with the subquery in FROM"))
 	values, cols := d.copy()
 	return &logical.Join{Left: n, Right: values}, cols
+}
+
+// firstRows gives, for each value of the domain, what a limit lets through: rows are numbered within it.
+func (d *domain) firstRows(n logical.Node, keys []expr.SortOrder, fetch, offset int64) (logical.Node, []*expr.Column) {
+	in, cols := d.bind(n)
+	bigint := sqltype.Of(sqltype.Int64)
+	number := d.u.o.fresh("n", &expr.Column{Typ: bigint})
+	w := &logical.Window{Input: in, Calls: []logical.WindowCall{{
+		Col: number, Aggregate: expr.Aggregate{Func: "row_number", Typ: bigint},
+		Frame: physical.Frame{Unit: physical.FrameRange, End: physical.Bound{Kind: physical.UnboundedFollowing}},
+	}}}
+	for _, c := range cols {
+		w.Partition = append(w.Partition, c)
+	}
+	for _, k := range keys {
+		k.Expr = d.replace(k.Expr, cols)
+		w.Order = append(w.Order, k)
+	}
+	compare := func(op expr.CompareOp, n int64) expr.Expr {
+		return &expr.Compare{Op: op, L: number, R: expr.NewLiteral(expr.IntValue(bigint, n), d.pos)}
+	}
+	conds := []expr.Expr{compare(expr.Gt, offset)}
+	if fetch >= 0 && fetch <= math.MaxInt64-offset {
+		conds = append(conds, compare(expr.Le, offset+fetch))
+	}
+	return &logical.Filter{Input: w, Cond: expr.NewAnd(conds...)}, cols
 }
 
 // aggregate groups by the domain too. Without groups of its own it gives a row for every value, also where nothing was found.

@@ -194,6 +194,19 @@ var queries = []string{
 	"SELECT * FROM (SELECT id, g, rank() OVER (PARTITION BY g ORDER BY id) AS r FROM a) t WHERE g = 2 AND r < 4",
 	"SELECT a.id, b.w, count(*) OVER (PARTITION BY a.k) FROM a JOIN b ON a.k = b.k",
 	"SELECT id, (SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY x) AS r FROM d WHERE d.y = a.g) t) FROM a",
+	"SELECT DISTINCT ON (k) k, id, s FROM a ORDER BY k, id DESC",
+	"SELECT DISTINCT ON (g + 1) id FROM a ORDER BY g + 1, v, id",
+	"SELECT DISTINCT ON (x) sum(v) AS s, g % 2 AS x FROM a GROUP BY g ORDER BY x, s",
+	"SELECT k FROM a INTERSECT ALL SELECT k FROM b",
+	"SELECT k, s FROM a EXCEPT ALL SELECT k, s FROM b",
+	"SELECT k FROM b EXCEPT ALL SELECT k FROM a",
+	"SELECT id, k FROM a UNION ALL BY NAME SELECT k, w FROM b",
+	"SELECT a.id FROM a JOIN b ON a.k = b.k AND b.w > (SELECT avg(n) FROM c WHERE c.k > a.g)",
+	"SELECT id, (SELECT w FROM b WHERE b.k = a.k ORDER BY w, s LIMIT 1) FROM a",
+	"SELECT id, (SELECT w FROM b WHERE b.k < a.k ORDER BY w DESC NULLS LAST, s LIMIT 1 OFFSET 2) FROM a",
+	"SELECT c.k, t.id FROM c, LATERAL (SELECT id FROM a WHERE a.k = c.k ORDER BY id DESC LIMIT 2) t",
+	"SELECT id FROM a WHERE k IN (SELECT k FROM b WHERE b.w = a.g ORDER BY b.k LIMIT 2)",
+	"SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k LIMIT 1 OFFSET 1)",
 }
 
 // TestSpread holds every way of running a query to the plain one: optimized, and spread over tasks with exchanges of every kind.
