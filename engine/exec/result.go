@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -165,7 +166,7 @@ func (r *Result) NewLocal() (Local, error) {
 
 // Combine sends what a goroutine has left.
 func (r *Result) Combine(ctx context.Context, l Local) error {
-	if err := l.(*resultLocal).flush(ctx); err != nil && err != ErrDone {
+	if err := l.(*resultLocal).flush(ctx); err != nil && !errors.Is(err, ErrDone) {
 		return err
 	}
 	return nil

@@ -212,7 +212,9 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler, grace time.Dur
 	if err := srv.Shutdown(bounded); err != nil {
 		_ = srv.Close()
 	}
-	_ = <-failed // http.ErrServerClosed
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
 	return nil
 }
 
