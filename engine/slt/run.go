@@ -160,7 +160,7 @@ func (p *player) lacksFile(err error) bool {
 	switch e.Code {
 	case sqlerr.FileNotFound:
 		return true
-	case sqlerr.UnknownTable:
+	case sqlerr.UnknownTable, sqlerr.UnknownColumn:
 		for _, m := range names.FindAllStringSubmatch(e.Message, -1) {
 			if p.missing[strings.ToLower(m[1])] {
 				return true
