@@ -154,6 +154,9 @@ func (t *task) run() {
 	if t.ctx.Err() != nil && errors.Is(context.Cause(t.ctx), errUnread) {
 		err = nil // every reader left: that is a task's end like any other
 	}
+	if err != nil {
+		err = t.worker.fileError(rpcerr.Of(err))
+	}
 	for _, o := range t.outlets {
 		o.finish(err)
 	}
@@ -165,8 +168,7 @@ func (t *task) run() {
 		t.leave()
 		return
 	}
-	e := rpcerr.Of(err)
-	switch e.Code {
+	switch e := rpcerr.Of(err); e.Code {
 	case sqlerr.Canceled:
 	case sqlerr.Internal:
 		t.worker.log.Error("task met a fault", "query", t.attempt.key.query, "attempt", t.attempt.key.number, "stage", t.key.stage, "task", t.key.task, "error", e, "cause", e.Err)
@@ -174,7 +176,7 @@ func (t *task) run() {
 		t.worker.log.Info("task failed", "query", t.attempt.key.query, "attempt", t.attempt.key.number, "stage", t.key.stage, "task", t.key.task, "error", e)
 	}
 	t.attempt.events.add(&workerv1.WatchResponse{Event: &workerv1.WatchResponse_Failed{Failed: &workerv1.TaskFailed{
-		Task: t.ref(), Error: rpcerr.WorkerDetail(e, t.ref(), t.worker.URL()),
+		Task: t.ref(), Error: rpcerr.WorkerDetail(rpcerr.Of(err), t.ref(), t.worker.URL()),
 	}}})
 }
 

@@ -19,6 +19,7 @@ import (
 	"connectrpc.com/grpcreflect/v2"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/fletchdb/fletch/engine/scan/files"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
 	"github.com/fletchdb/fletch/gen/go/fletch/worker/v1/workerv1connect"
@@ -41,6 +42,7 @@ type config struct {
 	logger       *slog.Logger
 	drainTimeout time.Duration
 	patience     time.Duration // with a reader that stops reading
+	view         func(files.FS) files.FS
 }
 
 // WithVersion sets the user's own version string: workers of different versions never meet in one query. It is at most 128
@@ -116,7 +118,7 @@ func New(options ...Option) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := newOpener(c.readRoots)
+	files, err := newOpener(c.readRoots, c.view)
 	if err != nil {
 		return nil, err
 	}
