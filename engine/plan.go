@@ -78,32 +78,32 @@ func (s *Session) queryWith(ctx context.Context, q *ast.Query, params []expr.Val
 	return &Plan{Root: root, Fields: root.Schema(), memory: tables.used}, nil
 }
 
-func (se *Session) explain(ctx context.Context, s *ast.Explain) (*Plan, error) {
-	q, ok := s.Statement.(*ast.QueryStatement)
+func (s *Session) explain(ctx context.Context, st *ast.Explain) (*Plan, error) {
+	q, ok := st.Statement.(*ast.QueryStatement)
 	if !ok {
-		return nil, sqlerr.New(sqlerr.Unsupported, s.Statement.At(), "EXPLAIN explains queries only")
+		return nil, sqlerr.New(sqlerr.Unsupported, st.Statement.At(), "EXPLAIN explains queries only")
 	}
-	switch s.Format {
+	switch st.Format {
 	case "", "text", "tree", "json":
 	default:
-		return nil, sqlerr.Newf(sqlerr.InvalidParameter, s.At(), "EXPLAIN has no format %q", s.Format).WithHint("it has text and json")
+		return nil, sqlerr.Newf(sqlerr.InvalidParameter, st.At(), "EXPLAIN has no format %q", st.Format).WithHint("it has text and json")
 	}
 	var steps strings.Builder
 	var trace func(string, logical.Node)
-	if s.Verbose {
+	if st.Verbose {
 		trace = func(rule string, root logical.Node) {
 			if rule == "" {
 				rule = "as bound"
 			}
-			fmt.Fprintf(&steps, "-- %s\n%s\n", rule, explain.Logical(root, nil))
+			fmt.Fprintf(&steps, "-- %st\n%st\n", rule, explain.Logical(root, nil))
 		}
 	}
-	p, err := se.query(ctx, q.Query, trace)
+	p, err := s.query(ctx, q.Query, trace)
 	if err != nil {
 		return nil, err
 	}
-	p.json = s.Format == "json"
-	if s.Analyze {
+	p.json = st.Format == "json"
+	if st.Analyze {
 		p.analyze = true
 		p.Fields = planFields
 		return p, nil
@@ -154,27 +154,27 @@ func (p *Plan) Analyzed(m *exec.Metrics, elapsed time.Duration, peak int64) stri
 	return text + fmt.Sprintf("Total: %s, memory %s at the peak\n", elapsed.Round(10*time.Microsecond), budget.Bytes(peak))
 }
 
-func (se *Session) describe(ctx context.Context, s *ast.Describe) (*Plan, error) {
+func (s *Session) describe(ctx context.Context, st *ast.Describe) (*Plan, error) {
 	var columns []physical.Field
 	switch {
-	case s.Query != nil:
-		p, err := se.query(ctx, s.Query, nil)
+	case st.Query != nil:
+		p, err := s.query(ctx, st.Query, nil)
 		if err != nil {
 			return nil, err
 		}
 		columns = p.Fields
-	case s.File != nil:
-		t, err := se.snapshot().Path(ctx, s.File.Value)
+	case st.File != nil:
+		t, err := s.snapshot().Path(ctx, st.File.Value)
 		if err != nil {
-			return nil, sqlerr.At(err, s.File.At())
+			return nil, sqlerr.At(err, st.File.At())
 		}
 		for _, c := range t.Columns {
 			columns = append(columns, physical.Field{Name: c.Name, Type: c.Type, Nullable: c.Nullable})
 		}
 	default:
-		t, err := se.snapshot().Table(ctx, s.Table.Last().Name)
+		t, err := s.snapshot().Table(ctx, st.Table.Last().Name)
 		if err != nil {
-			return nil, sqlerr.At(err, s.Table.At())
+			return nil, sqlerr.At(err, st.Table.At())
 		}
 		for _, c := range t.Columns {
 			columns = append(columns, physical.Field{Name: c.Name, Type: c.Type, Nullable: c.Nullable})
@@ -188,8 +188,8 @@ func (se *Session) describe(ctx context.Context, s *ast.Describe) (*Plan, error)
 	return constant(n), nil
 }
 
-func (se *Session) showTables(ctx context.Context) (*Plan, error) {
-	names, err := se.snapshot().Tables(ctx)
+func (s *Session) showTables(ctx context.Context) (*Plan, error) {
+	names, err := s.snapshot().Tables(ctx)
 	if err != nil {
 		return nil, err
 	}
