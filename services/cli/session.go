@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"syscall"
@@ -170,28 +168,27 @@ func (se *session) complete(ctx context.Context, from source) (rest source, err 
 // run runs one statement, prints its result and tells what was wrong with it.
 func (se *session) run(ctx context.Context, from source) error {
 	shows := newProgress(se.process)
-	began := time.Now()
-	st := &runStats{Workers: []workerStats{}}
-	res, err := se.on.start(ctx, from.statement, shows)
-	if err == nil {
-		st.Rows, err = se.print(res, shows, began)
-		res.Close()
-		res.describe(st)
-	}
+	st := newStats()
+	err := se.execute(ctx, from.statement, shows, st)
 	shows.close()
 	if err != nil {
 		report(se.process, from, err)
 		err = &toldError{err}
 	}
 	if se.stats {
-		st.fail(err)
-		st.ElapsedMS = float64(time.Since(began).Microseconds()) / 1000
-		line, jerr := json.Marshal(st)
-		if jerr != nil {
-			return jerr
-		}
-		_, _ = fmt.Fprintf(se.process.err, "%s\n", line)
+		st.write(se.process.err, err)
 	}
+	return err
+}
+
+func (se *session) execute(ctx context.Context, statement string, shows *progress, st *runStats) error {
+	res, err := se.on.start(ctx, statement, shows)
+	if err != nil {
+		return err
+	}
+	st.Rows, err = se.print(res, shows, st.began)
+	res.Close()
+	res.describe(st)
 	return err
 }
 
@@ -201,42 +198,31 @@ func (se *session) print(res result, shows *progress, began time.Time) (rows int
 	if err != nil || schema == nil {
 		return 0, err
 	}
+	if se.results++; se.results > 1 && isBinary(se.to.format) {
+		return 0, sqlerr.Newf(sqlerr.InvalidParameter, sqlerr.Pos{}, "--format %s holds one result, this is another", se.to.format).WithHint("run the statements one by one, each to a file of its own")
+	}
 	to := se.to
 	if !to.since.IsZero() {
 		to.since = began
 	}
-	if se.results++; se.results > 1 && isBinary(to.format) {
-		return 0, sqlerr.Newf(sqlerr.InvalidParameter, sqlerr.Pos{}, "--format %s holds one result, this is another", to.format).WithHint("run the statements one by one, each to a file of its own")
-	}
 	if _, ok := terminal(to.out); ok {
 		to.out = &clearing{to.out, shows}
 	}
-	var w writer
+	w := &lazyWriter{to: to, schema: schema}
 	for {
 		rec, err := res.Next()
 		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil && w == nil {
-			w, err = newWriter(to, schema)
+			return rows, unwritten(w.Close())
 		}
 		if err == nil {
 			err = unwritten(w.Write(rec))
 		}
 		if err != nil {
-			if w != nil {
-				_ = w.Abort(rpcerr.Of(err).Message)
-			}
+			_ = w.Abort(rpcerr.Of(err).Message)
 			return rows, err
 		}
 		rows += rec.NumRows()
 	}
-	if w == nil {
-		if w, err = newWriter(to, schema); err != nil {
-			return rows, err
-		}
-	}
-	return rows, unwritten(w.Close())
 }
 
 // unwritten is why a result could not be written.

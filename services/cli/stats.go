@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"encoding/json"
+	"io"
+	"time"
+
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 )
 
@@ -14,7 +18,11 @@ type runStats struct {
 	ElapsedMS float64       `json:"elapsed_ms"`
 	MemoryMax int64         `json:"memory_peak"`
 	Error     *errorStats   `json:"error"`
+
+	began time.Time
 }
+
+func newStats() *runStats { return &runStats{Workers: []workerStats{}, began: time.Now()} }
 
 type cohortStats struct {
 	Version      string `json:"version"`
@@ -54,13 +62,15 @@ func (r *clusterResult) describe(st *runStats) {
 	}
 }
 
-func (st *runStats) fail(err error) {
-	if err == nil {
-		return
+// write ends what is known with err, which may be nil, and writes it.
+func (st *runStats) write(out io.Writer, err error) {
+	st.ElapsedMS = float64(time.Since(st.began).Microseconds()) / 1000
+	if err != nil {
+		e := rpcerr.Of(err)
+		st.Error = &errorStats{Code: string(e.Code), Message: e.Message}
+		if !e.Pos.IsZero() {
+			st.Error.Position = &positionStats{e.Pos.Start, e.Pos.End}
+		}
 	}
-	e := rpcerr.Of(err)
-	st.Error = &errorStats{Code: string(e.Code), Message: e.Message}
-	if !e.Pos.IsZero() {
-		st.Error.Position = &positionStats{e.Pos.Start, e.Pos.End}
-	}
+	_ = json.NewEncoder(out).Encode(st)
 }

@@ -62,6 +62,41 @@ func newWriter(d destination, schema *arrow.Schema) (writer, error) {
 	return newTableWriter(out, d, schema), nil
 }
 
+// A lazyWriter is a writer that writes nothing of a result that breaks off before its first rows.
+type lazyWriter struct {
+	to     destination
+	schema *arrow.Schema
+	writer writer // nil until there is something to write
+}
+
+func (w *lazyWriter) begin() (err error) {
+	if w.writer == nil {
+		w.writer, err = newWriter(w.to, w.schema)
+	}
+	return err
+}
+
+func (w *lazyWriter) Write(rec arrow.RecordBatch) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	return w.writer.Write(rec)
+}
+
+func (w *lazyWriter) Close() error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	return w.writer.Close()
+}
+
+func (w *lazyWriter) Abort(reason string) error {
+	if w.writer == nil {
+		return nil
+	}
+	return w.writer.Abort(reason)
+}
+
 // An arrowWriter writes an Arrow IPC stream.
 type arrowWriter struct {
 	out *bufio.Writer
