@@ -60,14 +60,6 @@ func (v isa) xor(a, b, dst Op) {
 	VPXOR(a, b, dst)
 }
 
-func (v isa) and(a, b, dst Op) {
-	if v.wide() {
-		VPANDQ(a, b, dst)
-		return
-	}
-	VPAND(a, b, dst)
-}
-
 func (v isa) or(a, b, dst Op) {
 	if v.wide() {
 		VPORQ(a, b, dst)
