@@ -188,8 +188,8 @@ func (r raw) MarshalJSON() ([]byte, error) { return nil, nil }
 func (r raw) Schema() *arrow.Schema {
 	return arrow.NewSchema([]arrow.Field{{Name: "c", Type: r.typ}}, nil)
 }
-func (r raw) NumRows() int64 { return int64(r.data.Len()) }
-func (r raw) NumCols() int64 { return 1 }
+func (r raw) NumRows() int64         { return int64(r.data.Len()) }
+func (r raw) NumCols() int64         { return 1 }
 func (r raw) Columns() []arrow.Array { return []arrow.Array{rawArray{data: r.data}} }
 
 func (r raw) Column(int) arrow.Array                                { return rawArray{data: r.data} }

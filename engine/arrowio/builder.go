@@ -56,7 +56,7 @@ func (b *Builder) Bytes() int {
 // maxStrings is how many bytes of strings one column of a record batch holds at most: an offset has 31 bits.
 const maxStrings = math.MaxInt32
 
-// Append copies the rows of v that are alive. It fails with code numeric_value_out_of_range for an interval that Arrow cannot
+// Append copies the rows of v that are alive; after an error the builder is of no more use. It fails with code numeric_value_out_of_range for an interval that Arrow cannot
 // hold, and with statement_too_complex where the strings of one column would pass 2 GiB.
 func (b *Builder) Append(v *vector.Batch) error {
 	n := v.Rows()
@@ -89,6 +89,7 @@ type column struct {
 	out     arrow.DataType
 	data    []byte
 	offsets []int32  // of strings
+	strs    []string // of the batch at hand
 	valid   []uint64 // nil: no NULL yet
 }
 
@@ -105,6 +106,12 @@ func (c *column) append(v *vector.Vector, sel []int32, n, have int) error {
 	case sqltype.Decimal:
 		if c.out.ID() == arrow.DECIMAL128 && v.Phys == vector.PhysInt64 {
 			dst := more[int128.Int128](c, n)
+			if v.Form == vector.Flat && sel == nil {
+				for i, x := range vector.Values[int64](v)[:n] {
+					dst[i] = int128.FromInt64(x)
+				}
+				return nil
+			}
 			eachOf(v, vector.Values[int64], sel, func(i int, x int64) { dst[i] = int128.FromInt64(x) }, n)
 			return nil
 		}
@@ -235,25 +242,43 @@ func (c *column) appendStrings(v *vector.Vector, sel []int32, n int) error {
 	if len(c.offsets) == 0 {
 		c.offsets = append(c.offsets, 0)
 	}
-	ok := true
-	eachOf(v, vector.Values[string], sel, func(i int, s string) {
+	strs := c.strs
+	switch {
+	case v.Form == vector.Flat && v.Valid == nil && sel == nil:
+		strs = vector.Values[string](v)[:n]
+	default:
+		if cap(strs) < n {
+			strs = make([]string, n)
+		}
+		strs = strs[:n]
+		c.strs = strs
+		eachOf(v, vector.Values[string], sel, func(i int, s string) { strs[i] = s }, n)
 		if v.Valid != nil {
-			r := i
-			if sel != nil {
-				r = int(sel[i])
-			}
-			if v.IsNull(r) {
-				s = ""
+			for i := range strs {
+				r := i
+				if sel != nil {
+					r = int(sel[i])
+				}
+				if v.IsNull(r) {
+					strs[i] = "" // what stands at a NULL row means nothing
+				}
 			}
 		}
-		if ok = ok && len(c.data)+len(s) <= maxStrings; ok {
-			c.data = append(c.data, s...)
-			c.offsets = append(c.offsets, int32(len(c.data)))
-		}
-	}, n)
-	if !ok {
+	}
+	total := len(c.data)
+	for _, s := range strs {
+		total += len(s)
+	}
+	if total > maxStrings {
 		return sqlerr.New(sqlerr.StatementTooLarge, sqlerr.Pos{}, "the strings of one batch of a column are longer than 2 GiB").
 			WithHint("select shorter strings, such as left(column, n)")
+	}
+	at, from := len(c.data), len(c.offsets)
+	c.data, c.offsets = lengthen(c.data, total-at), lengthen(c.offsets, n)
+	offsets := c.offsets[from:]
+	for i, s := range strs {
+		at += copy(c.data[at:], s)
+		offsets[i] = int32(at)
 	}
 	return nil
 }
@@ -305,7 +330,7 @@ func (c *column) finish(rows int) arrow.Array {
 	}
 	data := array.NewData(c.out, rows, buffers, nil, nulls, 0)
 	defer data.Release()
-	*c = column{typ: c.typ, out: c.out} // the memory is the array's now
+	*c = column{typ: c.typ, out: c.out, strs: c.strs} // the memory is the array's now
 	return array.MakeFromData(data)
 }
 

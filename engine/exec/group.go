@@ -718,6 +718,10 @@ func (t *byteGroups) keys(ids []int32, out []lane) []*vector.Vector {
 // A rowEncoder writes the keys of each row as bytes: equal keys give equal bytes and others do not. Per key: 0 for NULL, or
 // 1 and the value – fixed-width ones in as many bytes as PhysOf says, strings after their length.
 type rowEncoder struct {
+	// compares tells that nothing is decoded again, so that values which are equal but not the same – a month and 30 days –
+	// may be written alike.
+	compares bool
+
 	buf    []byte
 	at     []uint32 // row i is buf[at[i]:at[i+1]]
 	cursor []uint32
@@ -817,6 +821,9 @@ func (e *rowEncoder) encodeColumn(v *vector.Vector, sel []int32, n int) {
 		case w == 16:
 			c, k := v.At(r)
 			x := wideWord(c, k)
+			if e.compares {
+				x = wideOrder(v.Type, x)
+			}
 			binary.LittleEndian.PutUint64(word[:], x.Lo)
 			binary.LittleEndian.PutUint64(word[8:], uint64(x.Hi))
 			copy(e.buf[at:], word[:])

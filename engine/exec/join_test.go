@@ -11,6 +11,7 @@ import (
 	"github.com/fletchdb/fletch/engine/exec"
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/vector"
 )
 
 var joinKinds = []physical.JoinKind{
@@ -205,6 +206,14 @@ func TestLoopJoinsAgainstReference(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestIntervalsJoinByLength(t *testing.T) {
+	month, days := vector.Interval{Months: 1}, vector.Interval{Days: 30}
+	probe, build := batchtest.Rows("a interval", month, vector.Interval{Days: 31}), batchtest.Rows("b interval, n int64", days, 1, month, 2)
+	batchtest.Run(t, batchtest.Rows("n int64", 1, 2), func(in ...physical.Node) physical.Node {
+		return &physical.HashJoin{Probe: in[0], Build: in[1], ProbeKeys: []expr.Expr{probe.In(0)}, BuildKeys: []expr.Expr{build.In(0)}, Output: []int{2}}
+	}, probe, build)
 }
 
 func TestJoinOutputIsCut(t *testing.T) {

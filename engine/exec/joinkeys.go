@@ -42,7 +42,7 @@ func newJoinKeys(types []sqltype.Type, nullEqual bool, acct *account) joinKeys {
 		}
 		return &packedKeys[[4]uint64]{packing: p, acct: acct}
 	}
-	return &byteKeys{acct: acct, at: []uint64{0}}
+	return &byteKeys{acct: acct, at: []uint64{0}, rows: rowEncoder{compares: true}}
 }
 
 // intKeys is keys of one integer.
@@ -314,7 +314,9 @@ func (k *byteKeys) adopt(others []joinKeys) {
 func (k *byteKeys) row(i int32) []byte            { return k.data[k.at[i]:k.at[i+1]] }
 func (k *byteKeys) hashes(dst []uint64, from int) { copy(dst, k.hash[from:]) }
 func (k *byteKeys) same(a, b int32) bool          { return bytes.Equal(k.row(a), k.row(b)) }
-func (k *byteKeys) prober(t *joinTable) prober    { return &byteProber{keys: k, table: t} }
+func (k *byteKeys) prober(t *joinTable) prober {
+	return &byteProber{keys: k, table: t, rows: rowEncoder{compares: true}}
+}
 
 type byteProber struct {
 	keys  *byteKeys
