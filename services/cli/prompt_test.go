@@ -106,6 +106,9 @@ func TestPrompt(t *testing.T) {
 	p.sees(t, `column "nonsense" does not exist`)
 	p.sees(t, "fletch> ")
 
+	p.types(t, "CREATE TABLE mine (a INT);\r")
+	p.sees(t, "(done in ")
+	p.sees(t, "fletch> ")
 	p.types(t, `\d region`+"\r")
 	p.sees(t, "r_regionkey")
 	p.sees(t, "fletch> ")

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"syscall"
@@ -195,8 +196,11 @@ func (se *session) execute(ctx context.Context, statement string, shows *progres
 // print writes a result, and what tells that it is incomplete if it breaks off.
 func (se *session) print(res result, shows *progress, began time.Time) (rows int64, err error) {
 	schema, err := res.Schema()
-	if err != nil || schema == nil {
+	if err != nil {
 		return 0, err
+	}
+	if schema == nil || schema.NumFields() == 0 {
+		return 0, se.done(res, shows, began)
 	}
 	if se.results++; se.results > 1 && isBinary(se.to.format) {
 		return 0, sqlerr.Newf(sqlerr.InvalidParameter, sqlerr.Pos{}, "--format %s holds one result, this is another", se.to.format).WithHint("run the statements one by one, each to a file of its own")
@@ -223,6 +227,25 @@ func (se *session) print(res result, shows *progress, began time.Time) (rows int
 		}
 		rows += rec.NumRows()
 	}
+}
+
+// done waits for the end of a statement that has no rows to give, and tells of it at a prompt.
+func (se *session) done(res result, shows *progress, began time.Time) error {
+	for {
+		_, err := res.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if se.to.since.IsZero() || se.to.format != "table" {
+		return nil
+	}
+	shows.clear()
+	_, err := fmt.Fprintf(se.to.out, "(done in %s)\n", elapsed(time.Since(began)))
+	return unwritten(err)
 }
 
 // unwritten is why a result could not be written.
