@@ -347,6 +347,8 @@ func jsonValue(a arrow.Array, i int) *structpb.Value {
 		return jsonFloat(float64(a.Value(i)))
 	case *array.Float64:
 		return jsonFloat(a.Value(i))
+	case *array.Decimal128:
+		return structpb.NewStringValue(a.Value(i).ToString(a.DataType().(*arrow.Decimal128Type).Scale))
 	case *array.Binary:
 		return structpb.NewStringValue(base64.StdEncoding.EncodeToString(a.Value(i)))
 	case *array.Timestamp:

@@ -2,6 +2,7 @@ package httpserve
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -19,7 +20,11 @@ func impatient(next http.Handler, d time.Duration) http.Handler {
 			_ = c.control.EnableFullDuplex() // else no refusal is sent before the whole body has come
 		}
 		if r.Body != nil && r.Body != http.NoBody {
-			r.Body = &body{ReadCloser: r.Body, call: c, keep: r.ProtoMajor == 1}
+			b := &body{ReadCloser: r.Body, call: c, keep: r.ProtoMajor == 1}
+			if b.keep {
+				defer b.drain()
+			}
+			r.Body = b
 		}
 		next.ServeHTTP(c, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 	})
@@ -118,17 +123,35 @@ type body struct {
 	io.ReadCloser
 	call    *call
 	reading *time.Timer // runs during a Read
-	keep    bool        // Close leaves it alone
+	keep    bool        // Close leaves it to drain
+	ended   bool        // it was read to its end
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	b.call.start(&b.reading, b.call.control.SetReadDeadline)
 	defer b.reading.Stop()
-	return b.ReadCloser.Read(p)
+	n, err := b.ReadCloser.Read(p)
+	b.ended = b.ended || errors.Is(err, io.EOF)
+	return n, err
+}
+
+// maxDrained is how much of a body that nobody wanted is read for the sake of the connection.
+const maxDrained = 8 << 20
+
+// drain reads what nobody wanted of the body, once the answer is sent. With full duplex, net/http cannot be left to do that after
+// the handler has returned: it meets the body's end while it waits for the next request already, and panics.
+func (b *body) drain() {
+	if b.ended {
+		return
+	}
+	b.call.Flush()
+	if _, err := io.CopyN(io.Discard, b, maxDrained); err == nil {
+		panic(http.ErrAbortHandler) // ends the connection
+	}
 }
 
 // Close tells that nobody wants the rest. Over HTTP/1.1 it would wait for that rest, and keep the answer waiting behind it: there
-// net/http does so itself, once the handler has returned and the answer is sent.
+// drain sees to it.
 func (b *body) Close() error {
 	if b.keep {
 		return nil
