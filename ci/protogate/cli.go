@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -41,6 +42,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		code, err = check(ctx, args, stdout, stderr)
 	case "explain":
 		err = explain(args, stdout)
+	case "release":
+		code, err = release(ctx, args, stdout, stderr)
+	case "commit":
+		code, err = commit(ctx, args, stdout, stderr)
+	case "init":
+		err = initialize(args, stdout, stderr)
 	case "plugin": // called by buf
 		return rules.Plugin(ctx, args, stdin, stdout, stderr)
 	case "help", "-h", "--help":
@@ -53,7 +60,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 0
 	case err != nil:
 		_, _ = fmt.Fprintf(stderr, "protogate: %v\n", err)
-		return 2
+		if code == 0 {
+			code = 2
+		}
 	}
 	return code
 }
@@ -99,6 +108,80 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) (int, e
 	}
 	r := gate.Check(ctx, *opts)
 	return r.ExitCode(), report.Write(stdout, r, *format, *verbose)
+}
+
+func release(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
+	f, opts := where("release", stderr)
+	f.BoolVar(&opts.Loosen, "loosen", false, "the configuration may be laxer than the last release's")
+	version, err := argument(f, args, "vX.Y.Z")
+	if err != nil {
+		return 2, err
+	}
+	if opts.Plugin, err = self(); err != nil {
+		return 2, err
+	}
+	frozen, r, err := gate.Release(ctx, *opts, version)
+	switch {
+	case err != nil:
+		return 2, err
+	case frozen == nil:
+		if err := report.Write(stdout, r, "text", false); err != nil {
+			return 2, err
+		}
+		return r.ExitCode(), fmt.Errorf("%s is not released: the check does not pass", version)
+	}
+	_, err = fmt.Fprintf(stdout, "frozen: %s\nwritten: %s\nnow: read them, then\n  git add %s\n  git commit -m \"Release %s\"   # these files and nothing else\n  protogate commit %s\n",
+		frozen.Folder, strings.Join(frozen.Pages, ", "), strings.Join(append([]string{frozen.Folder}, frozen.Pages...), " "), version, version)
+	return 0, err
+}
+
+func commit(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
+	f, opts := where("commit", stderr)
+	version, err := argument(f, args, "vX.Y.Z")
+	if err != nil {
+		return 2, err
+	}
+	hash, err := gate.Commit(ctx, *opts, version)
+	if err != nil {
+		return 2, err
+	}
+	_, err = fmt.Fprintln(stdout, hash)
+	return 0, err
+}
+
+func initialize(args []string, stdout, stderr io.Writer) error {
+	f, opts := where("init", stderr)
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	file, err := gate.Configuration(opts.Root)
+	if err != nil {
+		return err
+	}
+	text, err := gate.Init(opts.Root)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(opts.Root, filepath.FromSlash(file)), []byte(text), 0o666); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "written: %s\nnow: read it, set each surface's policy and version, then protogate check\n", file)
+	return err
+}
+
+// argument is the one argument of a command, which may stand before or behind the flags.
+func argument(f *flag.FlagSet, args []string, what string) (string, error) {
+	var before []string
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		before, args = args[:1], args[1:]
+	}
+	if err := f.Parse(args); err != nil {
+		return "", err
+	}
+	if all := append(before, f.Args()...); len(all) == 1 {
+		return all[0], nil
+	}
+	return "", fmt.Errorf("%s takes one argument: %s", f.Name(), what)
 }
 
 // parse refuses what is left behind the flags.

@@ -1,5 +1,5 @@
 // Package gate runs a check: it gathers what buf, the golden vectors, the locks and git say of each surface, and has verdict
-// decide. It must never decide by itself, nor change a file of the repository.
+// decide; and a release, which freezes what the next check compares with. It must never decide by itself.
 package gate
 
 import (

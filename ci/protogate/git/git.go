@@ -60,6 +60,9 @@ func (r Repo) Trees(ctx context.Context, commit string, folders []string) ([]str
 
 // Objects are the hashes that names such as COMMIT:./PATH stand for; "" where there is none.
 func (r Repo) Objects(ctx context.Context, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
 	cmd := r.command(ctx, "cat-file", "--batch-check=%(objectname)")
 	cmd.Stdin = strings.NewReader(strings.Join(names, "\n") + "\n")
 	out, err := output(cmd)
@@ -132,7 +135,9 @@ func (r Repo) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (r Repo) run(ctx context.Context, args ...string) (string, error) { return output(r.command(ctx, args...)) }
+func (r Repo) run(ctx context.Context, args ...string) (string, error) {
+	return output(r.command(ctx, args...))
+}
 
 func output(cmd *exec.Cmd) (string, error) {
 	var out, errs bytes.Buffer

@@ -51,7 +51,7 @@ func github(w io.Writer, r *gate.Result) error {
 	if strings.HasPrefix(r.History, "not checked") {
 		say("notice", "history", "", 0, 0, "The history was "+r.History+".")
 	}
-	fmt.Fprintf(&b, "verdict: %s (%s)\n", r.Verdict, compared(r))
+	fmt.Fprintf(&b, "verdict: %s%s, %s\n", r.Verdict, unreleased(r), compared(r))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -68,7 +68,7 @@ func property(s string) string { return propertyEscapes.Replace(s) }
 func markdown(w io.Writer, r *gate.Result) error {
 	var b strings.Builder
 	title := map[string]string{gate.Pass: "pass", gate.Against: "**against**", gate.Undecided: "**could not decide**"}[r.Verdict]
-	fmt.Fprintf(&b, "### protogate: %s\n\n%s; history %s.\n\n", title, first(compared(r)), r.History)
+	fmt.Fprintf(&b, "### protogate: %s%s\n\n%s; history %s.\n\n", title, unreleased(r), first(compared(r)), r.History)
 	if len(r.Surfaces) > 0 {
 		b.WriteString("| surface | policy | version | what changed | verdict |\n| --- | --- | --- | --- | --- |\n")
 	}

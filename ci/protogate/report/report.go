@@ -159,9 +159,23 @@ func text(w io.Writer, r *gate.Result, verbose bool) error {
 			fmt.Fprintf(&b, "    → %s\n", p.Next)
 		}
 	}
-	fmt.Fprintf(&b, "\nverdict: %s\n", r.Verdict)
+	fmt.Fprintf(&b, "\nverdict: %s%s\n", r.Verdict, unreleased(r))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// unreleased names the surfaces that nothing holds yet, in every verdict.
+func unreleased(r *gate.Result) string {
+	var names []string
+	for _, s := range r.Surfaces {
+		if s.State == gate.New {
+			names = append(names, s.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (new, unreleased: " + strings.Join(names, ", ") + ")"
 }
 
 func of(surface string) string {

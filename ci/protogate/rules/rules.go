@@ -19,7 +19,6 @@ const (
 	OptionSameValue     = "PROTOGATE_OPTION_SAME_VALUE"
 	ExtensionSameNumber = "PROTOGATE_EXTENSION_SAME_NUMBER"
 	EnumSameDefault     = "PROTOGATE_ENUM_SAME_DEFAULT"
-	MessageSameSetForm  = "PROTOGATE_MESSAGE_SAME_SET_FORMAT"
 	ValueUndeclared     = "PROTOGATE_VALUE_UNDECLARED"
 	Addition            = "PROTOGATE_ADDITION"
 	CommentChanged      = "PROTOGATE_COMMENT_CHANGED"
@@ -31,7 +30,6 @@ var Names = []struct{ ID, Purpose string }{
 	{OptionSameValue, "Checks that custom options of files, messages, fields, oneofs, enums, values, services and rpcs keep their values."},
 	{ExtensionSameNumber, "Checks that an extension keeps its number and that no other takes it."},
 	{EnumSameDefault, "Checks that a closed enum keeps its first value, and every number the name that JSON writes."},
-	{MessageSameSetForm, "Checks that messages keep message_set_wire_format."},
 	{ValueUndeclared, "Checks that an enum or oneof that gets a new value has declared what a reader does with one it does not know."},
 	{Addition, "Lists what is new: files' messages, fields, oneofs, enums, values, services, rpcs and extensions."},
 	{CommentChanged, "Lists declarations whose comment changed."},
@@ -59,7 +57,6 @@ func Compare(old, cur *image.Image, opts Options) []Finding {
 	c.options()
 	c.extensions()
 	c.enums()
-	c.messageSets()
 	c.additions()
 	c.comments()
 	order := func(rule string) int {
@@ -252,22 +249,6 @@ func (c *comparison) enums() {
 			}
 		}
 	})
-}
-
-func (c *comparison) messageSets() {
-	c.both(func(o, e image.Element) {
-		if e.Kind != "message" {
-			return
-		}
-		if was, is := messageSet(o.Desc), messageSet(e.Desc); was != is {
-			c.add(MessageSameSetForm, e.Desc, "Option message_set_wire_format of %s changed from %t to %t.", Name(e), was, is)
-		}
-	})
-}
-
-func messageSet(d protoreflect.Descriptor) bool {
-	o, ok := d.Options().(interface{ GetMessageSetWireFormat() bool })
-	return ok && o.GetMessageSetWireFormat()
 }
 
 func (c *comparison) additions() {

@@ -61,7 +61,6 @@ var reasons = []reason{
 	{"PROTOGATE_OPTION_SAME_VALUE", "%s goes by the old value: it sends what is now refused, takes another route, or asks for other rights.", "%s wrote by the old value: what it wrote may now be refused."},
 	{"PROTOGATE_EXTENSION_SAME_NUMBER", "%s reads the number as the other extension: released schemas change their meaning.", ""},
 	{"PROTOGATE_ENUM_SAME_DEFAULT", "%s takes an absent field for the old first value, and reads the old name in JSON.", ""},
-	{"PROTOGATE_MESSAGE_SAME_SET_FORMAT", "%s reads and writes the message's extensions in another form.", ""},
 	{"PROTOGATE_VALUE_UNDECLARED", "%s never heard of it, and nothing says whether it refuses, ignores or mistakes it.", "a reader of %s never heard of it, and nothing says whether it refuses, ignores or mistakes it."},
 	{"PROTOGATE_ADDITION", "%s does not have it: clients tell by the version whether a server does.", ""},
 	{"PROTOGATE_COMMENT_CHANGED", "if a unit, a limit or a promise changed with the words, %s still keeps the old one.", ""},
