@@ -366,10 +366,13 @@ func (d *decoder) value(m *planv1.Value, depth int) expr.Value {
 	case *planv1.Value_Interval:
 		v.Months, v.Days, v.Int, ok = x.Interval.GetMonths(), x.Interval.GetDays(), x.Interval.GetMicros(), k == sqltype.Interval
 	case *planv1.Value_Elements:
-		v.Elems = d.values(x.Elements.GetValues(), depth+1)
-		ok = k == sqltype.List || k == sqltype.Struct && len(v.Elems) == len(v.Type.Fields)
-		for i, e := range v.Elems {
+		parts := d.values(x.Elements.GetValues(), depth+1)
+		ok = k == sqltype.List || k == sqltype.Struct && len(parts) == len(v.Type.Fields)
+		for i, e := range parts {
 			ok = ok && (k == sqltype.List && e.Type.Equal(*v.Type.Elem) || k == sqltype.Struct && e.Type.Equal(v.Type.Fields[i].Type))
+		}
+		if ok && d.err == nil {
+			v = expr.NestedOf(v.Type, parts)
 		}
 	}
 	if !ok {

@@ -266,7 +266,7 @@ func (e *encoder) value(v expr.Value) *planv1.Value {
 	case sqltype.Interval:
 		m.Value = &planv1.Value_Interval{Interval: &planv1.Interval{Months: v.Months, Days: v.Days, Micros: v.Int}}
 	case sqltype.List, sqltype.Struct:
-		m.Value = &planv1.Value_Elements{Elements: e.values(v.Elems)}
+		m.Value = &planv1.Value_Elements{Elements: e.values(v.Parts())}
 	default:
 		e.fail("value of type %s", v.Type)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fletchdb/fletch/engine/calendar"
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/nested"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltext"
 	"github.com/fletchdb/fletch/engine/sqltype"
@@ -27,6 +28,12 @@ func (c *compiler) cast(e *expr.Cast) (factory, error) {
 		return f, sqlerr.At(err, e.P)
 	case !expr.CastAllowed(from, to, expr.Explicit):
 		return nil, sqlerr.Newf(sqlerr.CannotCoerce, e.P, "cannot cast type %s to %s", from, to)
+	}
+	if from.Kind == to.Kind && from.IsNested() {
+		return c.castNested(x, from, to, func(from, to sqltype.Type) (factory, error) {
+			part := &expr.Input{Typ: from, Nullable: true}
+			return (&compiler{inDict: true}).build(&expr.Cast{At: e.At, X: part, To: to, Try: e.Try})
+		})
 	}
 	exact := from.IsInteger() || from.Kind == sqltype.Decimal
 	if !e.Try && exact && to.Kind == sqltype.Decimal {
@@ -524,6 +531,9 @@ func textOperand(n *rowsNode, t sqltype.Type) func(dst []byte, i int) []byte {
 		return func(dst []byte, i int) []byte { return sqltext.AppendBinary(dst, a.at(i)) }
 	}
 	a := operand[string](n)
+	if t.IsNested() {
+		return func(dst []byte, i int) []byte { return nested.AppendText(dst, t, a.at(i)) }
+	}
 	return func(dst []byte, i int) []byte { return append(dst, a.at(i)...) }
 }
 

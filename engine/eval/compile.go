@@ -111,7 +111,7 @@ func (c *compiler) call(e *expr.Call) (factory, error) {
 			return f, nil
 		}
 	}
-	for _, subject := range []func() (factory, bool, error){k.math, k.text, k.pattern, k.datetime} {
+	for _, subject := range []func() (factory, bool, error){k.lists, k.structs, k.math, k.text, k.pattern, k.bytes, k.system, k.datetime} {
 		f, ok, err := subject()
 		if err != nil {
 			return nil, sqlerr.At(err, e.P)

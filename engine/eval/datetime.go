@@ -7,6 +7,7 @@ import (
 	"github.com/fletchdb/fletch/engine/calendar"
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/sqltext"
 	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
 	"github.com/fletchdb/fletch/engine/vector/int128"
@@ -34,6 +35,9 @@ func (k call) datetime() (factory, bool, error) {
 	case "make_timestamp":
 		return k.makeTimestamp(), true, nil
 	case "to_timestamp":
+		if k.kind(0) != sqltype.Float64 {
+			break
+		}
 		return func(in *instance) node {
 			n := newRows(in, k)
 			a, out := operand[float64](n), values[int64](n, k.Typ)
@@ -61,8 +65,10 @@ func (k call) datetime() (factory, bool, error) {
 	case "extract_second", "extract_millisecond", "extract_epoch":
 		return k.extractDecimal(), true, nil
 	}
-	f := k.field()
-	return f, f != nil, nil
+	if f := k.field(); f != nil {
+		return f, true, nil
+	}
+	return k.moreTimes()
 }
 
 // stampOperand reads a date, time or timestamp as microseconds.
@@ -499,9 +505,18 @@ func (k call) dateTrunc() (factory, error) {
 			}
 			return n
 		}
-		a, out := operand[int64](n), values[int64](n, k.Typ)
+		a := operand[int64](n)
+		zones, out := optional(n, k, 2, ""), values[int64](n, k.Typ)
 		n.row = func(i int) error {
 			unit, err := unitAt(i)
+			if err == nil && len(k.args) == 3 {
+				zone, bad := sqltext.FindZone(zones.at(i))
+				if bad != nil {
+					return bad
+				}
+				out.set(i, zone.UTC(truncStamp(unit, zone.Local(a.at(i)))))
+				return nil
+			}
 			if err == nil {
 				out.set(i, truncStamp(unit, a.at(i)))
 			}
@@ -586,7 +601,8 @@ func (k call) makeTimestamp() factory {
 		for j := range p {
 			p[j] = operand[int32](n)
 		}
-		seconds, out := operand[float64](n), values[int64](n, k.Typ)
+		seconds := operand[float64](n)
+		zones, out := optional(n, k, 6, ""), values[int64](n, k.Typ)
 		n.row = func(i int) error {
 			day, err := civilDay(p[0].at(i), p[1].at(i), p[2].at(i))
 			if err != nil {
@@ -603,6 +619,13 @@ func (k call) makeTimestamp() factory {
 			}
 			if base+of > calendar.MaxMicro {
 				return timestampOutOfRange()
+			}
+			if len(k.args) == 7 {
+				zone, bad := sqltext.FindZone(zones.at(i))
+				if bad != nil {
+					return bad
+				}
+				base = zone.UTC(base+of) - of
 			}
 			out.set(i, base+of)
 			return nil

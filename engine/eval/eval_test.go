@@ -11,6 +11,12 @@ import (
 // paramType is a type that a parameter takes.
 func paramType(p expr.Parameter) []sqltype.Type {
 	switch {
+	case p == expr.AnyList:
+		return []sqltype.Type{sqltype.ListOf(of(sqltype.Int32)), sqltype.ListOf(of(sqltype.Utf8)), sqltype.ListOf(sqltype.ListOf(of(sqltype.Float64)))}
+	case p == expr.AnyElem:
+		return []sqltype.Type{of(sqltype.Int32), of(sqltype.Utf8), sqltype.ListOf(of(sqltype.Float64))}
+	case p == expr.AnyStruct:
+		return []sqltype.Type{sqltype.StructOf(sqltype.Field{Name: "a", Type: of(sqltype.Int32)}, sqltype.Field{Name: "b", Type: of(sqltype.Utf8)})}
 	case p == expr.Any, p == expr.Common, p == expr.AsText:
 		return []sqltype.Type{of(sqltype.Int32), of(sqltype.Utf8), sqltype.DecimalOf(38, 4), of(sqltype.Date)}
 	case sqltype.Kind(p) == sqltype.Decimal:
@@ -19,10 +25,13 @@ func paramType(p expr.Parameter) []sqltype.Type {
 	return []sqltype.Type{of(sqltype.Kind(p))}
 }
 
+// wantConstants are the functions that NewCall makes something else of, with the help of a constant.
+var wantConstants = map[string]bool{"extract": true, "date_part": true, "named_struct": true, "struct_extract": true, "arrow_cast": true}
+
 // Every overload in the table computes, in all forms, with NULLs and selections, what the reference does.
 func TestEveryFunction(t *testing.T) {
 	for _, f := range expr.Functions() {
-		if f.Volatility != expr.Immutable || f.Name == "extract" || f.Name == "date_part" {
+		if f.Volatility != expr.Immutable || wantConstants[f.Name] {
 			continue
 		}
 		t.Run(f.Name, func(t *testing.T) {
@@ -44,6 +53,12 @@ func TestEveryFunction(t *testing.T) {
 					if sqlerr.CodeOf(err) == sqlerr.OutOfRange {
 						continue // a product of too many digits
 					}
+					if sqlerr.CodeOf(err) == sqlerr.UnknownFunction && more {
+						continue // no sum of text
+					}
+					if err == nil && !expr.IsImmutable(e) {
+						continue // age of one argument
+					}
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -58,7 +73,8 @@ var everyType = []sqltype.Type{
 	of(sqltype.Bool), of(sqltype.Int8), of(sqltype.Int16), of(sqltype.Int32), of(sqltype.Int64), of(sqltype.Uint8), of(sqltype.Uint16),
 	of(sqltype.Uint32), of(sqltype.Uint64), of(sqltype.Float32), of(sqltype.Float64), sqltype.DecimalOf(9, 2), sqltype.DecimalOf(18, 4),
 	sqltype.DecimalOf(38, 6), of(sqltype.Utf8), of(sqltype.Binary), of(sqltype.Date), of(sqltype.Time), of(sqltype.Timestamp),
-	of(sqltype.TimestampTZ), of(sqltype.Interval), of(sqltype.UUID),
+	of(sqltype.TimestampTZ), of(sqltype.Interval), of(sqltype.UUID), sqltype.ListOf(of(sqltype.Int32)), sqltype.ListOf(of(sqltype.Utf8)),
+	sqltype.StructOf(sqltype.Field{Name: "a", Type: of(sqltype.Int32)}, sqltype.Field{Name: "b", Type: of(sqltype.Utf8)}),
 }
 
 func TestCompare(t *testing.T) {

@@ -55,7 +55,7 @@ func Fold(e expr.Expr) expr.Expr {
 
 // compute1 is the literal that e, of constant operands, gives; e where it is not immutable, fails or has no literal form.
 func compute1(e expr.Expr) expr.Expr {
-	if !expr.IsImmutable(e) || e.Type().IsNested() {
+	if !expr.IsImmutable(e) || e.Type().Kind == sqltype.Null {
 		return e
 	}
 	p, err := Compile(e)
@@ -67,10 +67,16 @@ func compute1(e expr.Expr) expr.Expr {
 		return e
 	}
 	value := ValueAt(v, 0)
+	if len(value.Str) > maxFolded {
+		return e
+	}
 	value.Type = e.Type()
 	value.Str = strings.Clone(value.Str)
 	return expr.NewLiteral(value, e.Pos())
 }
+
+// maxFolded is the most bytes of a text or list that a plan carries instead of the call that makes it.
+const maxFolded = 64 << 10
 
 func isNullLiteral(e expr.Expr) bool {
 	l, ok := e.(*expr.Literal)

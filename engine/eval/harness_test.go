@@ -78,6 +78,20 @@ func pool(t sqltype.Type) []expr.Value {
 		for _, v := range []vector.Interval{{}, {Months: 1}, {Months: -13, Days: 3}, {Days: 30}, {Micros: calendar.Hour}, {Micros: -1}, {Months: math.MaxInt32, Days: math.MaxInt32, Micros: math.MaxInt64}} {
 			out = append(out, expr.IntervalValue(v.Months, v.Days, v.Micros))
 		}
+	case sqltype.List:
+		elem := pool(*t.Elem)
+		few := elem[:min(4, len(elem))]
+		for _, parts := range [][]expr.Value{{}, few[:1], few, {few[1], expr.NullOf(*t.Elem), few[0]}, {few[2], few[2]}} {
+			out = append(out, expr.NestedOf(t, parts))
+		}
+	case sqltype.Struct:
+		for k := range 4 {
+			var parts []expr.Value
+			for _, f := range t.Fields {
+				parts = append(parts, append(pool(f.Type), expr.NullOf(f.Type))[k*2])
+			}
+			out = append(out, expr.NestedOf(t, parts))
+		}
 	case sqltype.UUID:
 		for _, v := range []int128.Int128{{}, {Lo: 1}, {Hi: -1}, {Hi: 1, Lo: math.MaxUint64}} {
 			out = append(out, expr.Value{Type: t, Wide: v})

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/nested"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
@@ -49,7 +50,7 @@ func constant(v expr.Value) (factory, error) {
 	return func(*instance) node { return &constNode{vec: vec} }, nil
 }
 
-// SetConst makes vec n rows of v. It is false for a nested type, which has no vector of this kind.
+// SetConst makes vec n rows of v. It is false for a type that has no vectors.
 func SetConst(vec *vector.Vector, v expr.Value, n int) bool {
 	t := v.Type
 	if v.Null {
@@ -104,41 +105,5 @@ func ValueAt(v *vector.Vector, i int) expr.Value {
 	if v.IsNull(i) {
 		return expr.NullOf(v.Type)
 	}
-	at, j := v.At(i)
-	out := expr.Value{Type: v.Type}
-	switch at.Phys {
-	case vector.PhysBool:
-		out.Int = int64(vector.Bits(at)[j>>6] >> (uint(j) & 63) & 1)
-	case vector.PhysInt8:
-		out.Int = int64(vector.Values[int8](at)[j])
-	case vector.PhysInt16:
-		out.Int = int64(vector.Values[int16](at)[j])
-	case vector.PhysInt32:
-		out.Int = int64(vector.Values[int32](at)[j])
-	case vector.PhysInt64:
-		out.Int = vector.Values[int64](at)[j]
-		if v.Type.Kind == sqltype.Decimal {
-			out.Wide, out.Int = int128.FromInt64(out.Int), 0
-		}
-	case vector.PhysUint8:
-		out.Int = int64(vector.Values[uint8](at)[j])
-	case vector.PhysUint16:
-		out.Int = int64(vector.Values[uint16](at)[j])
-	case vector.PhysUint32:
-		out.Int = int64(vector.Values[uint32](at)[j])
-	case vector.PhysUint64:
-		out.Int = int64(vector.Values[uint64](at)[j])
-	case vector.PhysFloat32:
-		out.Float = float64(vector.Values[float32](at)[j])
-	case vector.PhysFloat64:
-		out.Float = vector.Values[float64](at)[j]
-	case vector.PhysInt128:
-		out.Wide = vector.Values[int128.Int128](at)[j]
-	case vector.PhysString:
-		out.Str = vector.Values[string](at)[j]
-	case vector.PhysInterval:
-		iv := vector.Values[vector.Interval](at)[j]
-		out.Months, out.Days, out.Int = iv.Months, iv.Days, iv.Micros
-	}
-	return out
+	return expr.ScalarValue(v.Type, nested.At(v, i))
 }

@@ -31,11 +31,17 @@ func (k call) math() (factory, bool, error) {
 			return n
 		}, true, nil
 	}
+	if f, ok := k.moreMath(); ok {
+		return f, true, nil
+	}
 	if k.kind(0) != sqltype.Float64 {
 		return nil, false, nil
 	}
 	if len(k.args) == 1 {
 		f := unaryMath(k.Func)
+		if f == nil {
+			f = unaryMore(k.Func)
+		}
 		if f == nil {
 			return nil, false, nil
 		}
@@ -195,6 +201,17 @@ func unaryMath(name string) func(float64) (float64, error) {
 
 func binaryMath(name string) func(a, b float64) (float64, error) {
 	switch name {
+	case "atan2d":
+		return func(a, b float64) (float64, error) { return math.Atan2(a, b) / atanOne * 45, nil }
+	case "nextafter":
+		return func(a, b float64) (float64, error) { return math.Nextafter(a, b), nil }
+	case "nanvl":
+		return func(a, b float64) (float64, error) {
+			if a != a {
+				return b, nil
+			}
+			return a, nil
+		}
 	case "^":
 		return power
 	case "log":
@@ -318,6 +335,11 @@ func (k call) extreme(greatest bool) (factory, error) {
 		if t.Kind == sqltype.Decimal {
 			return extremeOf[int128.Int128](k, greatest, int128.Int128.Less), nil
 		}
+		return extremeOf[int128.Int128](k, greatest, func(a, b int128.Int128) bool { // by bytes
+			return uint64(a.Hi) < uint64(b.Hi) || a.Hi == b.Hi && a.Lo < b.Lo
+		}), nil
+	case vector.PhysBool:
+		return k.extremeBool(greatest), nil
 	case vector.PhysInterval:
 		return extremeOf[vector.Interval](k, greatest, func(a, b vector.Interval) bool {
 			return intervalSpan(a).Less(intervalSpan(b))
@@ -357,4 +379,29 @@ func extremeOf[T vector.Element](k call, greatest bool, less func(a, b T) bool) 
 		}
 		return n
 	}
+}
+
+func (k call) extremeBool(greatest bool) factory {
+	return k.rows(func(n *rowsNode) {
+		n.lenient = true
+		args := make([]*truth, len(k.args))
+		for i := range args {
+			args[i] = n.truthOperand()
+		}
+		out := n.truths()
+		n.row = func(i int) error {
+			found, best := false, !greatest
+			for j, a := range args {
+				if !n.null(j, i) {
+					found = true
+					best = greatest && (best || a.at(i)) || !greatest && best && a.at(i)
+				}
+			}
+			out.set(i, best && found)
+			if !found {
+				n.setNull(i)
+			}
+			return nil
+		}
+	})
 }

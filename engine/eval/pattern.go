@@ -45,7 +45,7 @@ func (k call) pattern() (factory, bool, error) {
 			return f, true, err
 		}
 	}
-	return nil, false, nil
+	return k.morePatterns()
 }
 
 // complement is ~ of an integer.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/nested"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
@@ -98,6 +99,16 @@ func reference(e expr.Expr, row []expr.Value) (expr.Value, error) {
 		if err != nil || v.Null {
 			return expr.NullOf(e.To), err
 		}
+		if v.Type.IsNested() && e.To.IsNested() {
+			parts := v.Parts()
+			for i := range parts {
+				to := nested.PartType(e.To, i)
+				if parts[i], err = reference(&expr.Cast{X: expr.NewLiteral(parts[i], e.P), To: to, Try: e.Try}, nil); err != nil {
+					return expr.Value{}, err
+				}
+			}
+			return expr.NestedOf(e.To, parts), nil
+		}
 		out, err := referenceCast(v, e.To)
 		if err != nil && e.Try {
 			return expr.NullOf(e.To), nil
@@ -128,6 +139,22 @@ func bigValue(v expr.Value) *big.Int {
 
 func compareValues(a, b expr.Value) int {
 	switch k := a.Type.Kind; {
+	case a.Type.IsNested():
+		x, y := a.Parts(), b.Parts()
+		for i := range min(len(x), len(y)) {
+			switch {
+			case x[i].Null && y[i].Null:
+				continue
+			case x[i].Null:
+				return 1
+			case y[i].Null:
+				return -1
+			}
+			if c := compareValues(x[i], y[i]); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(len(x), len(y))
 	case k == sqltype.Utf8 || k == sqltype.Binary:
 		return strings.Compare(a.Str, b.Str)
 	case a.Type.IsFloat():

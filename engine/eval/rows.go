@@ -20,6 +20,7 @@ type rowsNode struct {
 	row     func(i int) error
 	lenient bool // row is called where operands are NULL, too, and asks null
 	try     bool // an error is NULL
+	perRow  bool // equal operands may give another result
 	pos     sqlerr.Pos
 
 	vs    []*vector.Vector
@@ -74,7 +75,10 @@ func (n *rowsNode) eval(f frame) (*vector.Vector, error) {
 	if !n.lenient && slices.ContainsFunc(n.vs, (*vector.Vector).IsConstNull) {
 		return n.out.null(f), nil
 	}
-	g, one := single(f, n.vs...)
+	g, one := f, false
+	if !n.perRow {
+		g, one = single(f, n.vs...)
+	}
 	var valid []uint64
 	if !n.lenient {
 		valid = n.valid.of(g.n, n.vs...)
@@ -87,6 +91,10 @@ func (n *rowsNode) eval(f frame) (*vector.Vector, error) {
 	n.made, n.known, n.n = false, valid, g.n
 	for _, i := range sel {
 		if err := n.row(int(i)); err != nil {
+			if err == errNull {
+				n.setNull(int(i))
+				continue
+			}
 			if !n.try || sqlerr.CodeOf(err) == sqlerr.MemoryLimit {
 				return nil, sqlerr.At(err, n.pos)
 			}

@@ -30,6 +30,14 @@ func (k call) text() (factory, bool, error) {
 	case "initcap":
 		return k.appending1(appendInitcap), true, nil
 	case "reverse":
+		if k.kind(0) == sqltype.Binary {
+			return k.appending1(func(dst []byte, s string) []byte {
+				for i := len(s) - 1; i >= 0; i-- {
+					dst = append(dst, s[i])
+				}
+				return dst
+			}), true, nil
+		}
 		return k.appending1(appendReverse), true, nil
 	case "length":
 		if k.kind(0) == sqltype.Binary {
@@ -54,7 +62,9 @@ func (k call) text() (factory, bool, error) {
 			a, b, out := operand[string](n), operand[string](n), values[int32](n, k.Typ)
 			n.row = func(i int) error {
 				at := strings.Index(a.at(i), b.at(i))
-				if at >= 0 {
+				if at >= 0 && k.kind(0) == sqltype.Binary {
+					at++
+				} else if at >= 0 {
 					at = runes(a.at(i)[:at]) + 1
 				} else {
 					at = 0
@@ -150,7 +160,8 @@ func (k call) text() (factory, bool, error) {
 	case "concat_ws":
 		return k.concatWS(), true, nil
 	}
-	return nil, false, nil
+	f, ok := k.moreText()
+	return f, ok, nil
 }
 
 // runes is the number of characters of s.
@@ -265,6 +276,10 @@ func (k call) substring() factory {
 			start = max(start, 0)
 			if end <= start {
 				out.set(i, "")
+				return nil
+			}
+			if k.kind(0) == sqltype.Binary {
+				out.set(i, s[min(start, int64(len(s))):min(end, int64(len(s)))])
 				return nil
 			}
 			lo := offset(s, start)

@@ -91,10 +91,6 @@ func ResolveAggregate(name string, args []sqltype.Type, pos sqlerr.Pos) (Signatu
 			WithHint("there is %s; an explicit cast may help", overloadList(a.Name, a.Overloads))
 	}
 	sig.Func = a.Name
-	if (a.Name == "min" || a.Name == "max") && sig.Args[0].IsNested() {
-		return Signature{}, sqlerr.Newf(sqlerr.UnknownFunction, pos, "function %s(%s) does not exist", name, typeList(args)).
-			WithHint("lists and structs have no order here")
-	}
 	return sig, nil
 }
 

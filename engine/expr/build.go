@@ -203,7 +203,7 @@ func NewCompare(op CompareOp, l, r Expr, pos sqlerr.Pos) (Expr, error) {
 	l, r = settleUnknown(l, r)
 	l, r = fitLiteral(l, r.Type()), fitLiteral(r, l.Type())
 	t, ok := CommonType(l.Type(), r.Type())
-	if !ok || t.Kind == sqltype.Struct {
+	if !ok {
 		return nil, sqlerr.Newf(sqlerr.UnknownFunction, pos, "operator does not exist: %s %s %s", typeText(l.Type()), op, typeText(r.Type())).
 			WithHint("an explicit cast may help")
 	}
@@ -336,17 +336,58 @@ func NewCase(whens []When, otherwise Expr, pos sqlerr.Pos) (Expr, error) {
 var comparisons = map[string]CompareOp{"=": Eq, "<>": Ne, "<": Lt, "<=": Le, ">": Gt, ">=": Ge}
 
 // NewCall is a call of a scalar function or operator, resolved and with its arguments coerced: a Compare for a comparison, a Case
-// for if, the field's own function for extract, else a Call. NOT LIKE and the other negations are the binder's NewNot.
+// for if, the field's own function for extract, a constant for typeof, else a Call. NOT LIKE and the other negations are the
+// binder's NewNot.
 func NewCall(name string, args []Expr, pos sqlerr.Pos) (Expr, error) {
-	if f := LookupFunction(name); f != nil {
-		if op, ok := comparisons[f.Name]; ok && len(args) == 2 {
-			return NewCompare(op, args[0], args[1], pos)
-		}
-		if len(args) == 2 && f.Operator {
-			args = append([]Expr(nil), args...)
-			args[0], args[1] = settleUnknown(args[0], args[1])
-		}
+	f := LookupFunction(name)
+	if f == nil {
+		return newCall(name, args, pos)
 	}
+	if op, ok := comparisons[f.Name]; ok && len(args) == 2 {
+		return NewCompare(op, args[0], args[1], pos)
+	}
+	if len(args) == 2 && f.Operator {
+		args = append([]Expr(nil), args...)
+		args[0], args[1] = settleUnknown(args[0], args[1])
+	}
+	switch f.Name {
+	case "typeof", "pg_typeof", "arrow_typeof":
+		if len(args) == 1 {
+			t := args[0].Type()
+			name := t.String()
+			switch f.Name {
+			case "pg_typeof":
+				name = postgresName(t)
+			case "arrow_typeof":
+				name = arrowName(t)
+			}
+			return NewLiteral(StringValue(name), pos), nil
+		}
+	case "arrow_cast":
+		if len(args) == 2 {
+			return newArrowCast(args, pos)
+		}
+	case "named_struct":
+		return newNamedStruct(args, pos)
+	case "struct_extract":
+		return newStructExtract(args, pos)
+	}
+	return newCall(name, args, pos)
+}
+
+func newArrowCast(args []Expr, pos sqlerr.Pos) (Expr, error) {
+	l, ok := args[1].(*Literal)
+	if !ok || l.Value.Null {
+		return nil, sqlerr.New(sqlerr.InvalidParameter, args[1].Pos(), "the type of arrow_cast must be a constant")
+	}
+	t, ok := parseArrowName(l.Value.Str, 0)
+	if !ok {
+		return nil, sqlerr.Newf(sqlerr.InvalidParameter, l.P, "no Arrow type %q", l.Value.Str).WithHint("types are written as arrow_typeof does, such as 'Int32' or 'Decimal128(10, 2)'")
+	}
+	return NewCast(args[0], t, false, pos)
+}
+
+func newCall(name string, args []Expr, pos sqlerr.Pos) (Expr, error) {
 	sig, err := Resolve(name, typesOf(args), pos)
 	if err != nil {
 		return nil, err
@@ -366,6 +407,23 @@ func NewCall(name string, args []Expr, pos sqlerr.Pos) (Expr, error) {
 		return &Case{At: At{pos}, Whens: []When{{coerced[0], coerced[1]}}, Else: coerced[2], Typ: sig.Result}, nil
 	case "extract", "date_part":
 		return newExtract(sig, coerced, pos)
+	case "nvl2":
+		given := &IsNull{At: At{coerced[0].Pos()}, X: coerced[0], Negated: true}
+		return &Case{At: At{pos}, Whens: []When{{given, coerced[1]}}, Else: coerced[2], Typ: sig.Result}, nil
+	case "age":
+		if len(coerced) == 1 { // from the midnight at which the query's day began
+			var today Expr = &Call{At: At{pos}, Func: "current_date", Typ: sqltype.Of(sqltype.Date)}
+			coerced = []Expr{&Cast{At: At{pos}, X: today, To: sig.Args[0]}, coerced[0]}
+		}
+	case "||":
+		switch l, r := sig.Args[0].Kind == sqltype.List, sig.Args[1].Kind == sqltype.List; {
+		case l && r && sig.Args[0].Equal(sig.Args[1]):
+			sig.Func = "array_cat"
+		case l && sig.Args[0].Equal(sig.Result):
+			sig.Func = "array_append"
+		case r:
+			sig.Func = "array_prepend"
+		}
 	case "+":
 		if len(coerced) == 1 {
 			return coerced[0], nil
@@ -438,8 +496,27 @@ func StableValue(name string, start time.Time) (Value, bool) {
 	case "current_date":
 		midnight := time.Date(start.Year(), start.Month(), start.Day(), 0, 0, 0, 0, time.UTC)
 		return IntValue(sqltype.Of(sqltype.Date), midnight.Unix()/86400), true
+	case "localtime":
+		return IntValue(sqltype.Of(sqltype.Time), start.UnixMicro()-start.Truncate(24*time.Hour).UnixMicro()), true
+	case "version":
+		return StringValue("Fletch"), true
+	case "current_schema":
+		return StringValue("public"), true
+	case "current_catalog", "current_user":
+		return StringValue("fletch"), true
 	}
 	return Value{}, false
+}
+
+// SettleStable is e with the value of each Stable function in it, as StableValue gives it.
+func SettleStable(e Expr, start time.Time) Expr {
+	if c, ok := e.(*Call); ok && len(c.Args) == 0 {
+		if v, ok := StableValue(c.Func, start); ok {
+			return NewLiteral(v, c.P)
+		}
+		return e
+	}
+	return Map(e, func(x Expr) Expr { return SettleStable(x, start) })
 }
 
 // IsVolatile tells whether some call in e may give another result each time, so that e must not be moved, merged or folded.

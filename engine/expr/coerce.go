@@ -1,6 +1,10 @@
 package expr
 
-import "github.com/fletchdb/fletch/engine/sqltype"
+import (
+	"slices"
+
+	"github.com/fletchdb/fletch/engine/sqltype"
+)
 
 // A CastContext is where a conversion stands: what is allowed without the user's asking depends on it.
 type CastContext uint8
@@ -115,6 +119,8 @@ func CommonType(a, b sqltype.Type) (t sqltype.Type, ok bool) {
 			return sqltype.ListOf(elem), true
 		}
 		return t, false
+	case a.Kind == sqltype.Struct && b.Kind == sqltype.Struct:
+		return commonStruct(a, b)
 	}
 	if a.IsNested() || b.IsNested() {
 		return t, false
@@ -126,6 +132,42 @@ func CommonType(a, b sqltype.Type) (t sqltype.Type, ok bool) {
 		return a, true
 	}
 	return t, false
+}
+
+// commonStruct has a's fields, each of the type that it and b's field meet in.
+func commonStruct(a, b sqltype.Type) (sqltype.Type, bool) {
+	from, ok := StructCast(b, a)
+	if !ok {
+		return sqltype.Type{}, false
+	}
+	fields := make([]sqltype.Field, len(a.Fields))
+	for i, f := range a.Fields {
+		if f.Type, ok = CommonType(f.Type, b.Fields[from[i]].Type); !ok {
+			return sqltype.Type{}, false
+		}
+		fields[i] = f
+	}
+	return sqltype.StructOf(fields...), true
+}
+
+// StructCast tells which field of from becomes each of to's: the one of its name where both have the same names, else the one at
+// its place. ok is false where they have not as many.
+func StructCast(from, to sqltype.Type) (fields []int, ok bool) {
+	if len(from.Fields) != len(to.Fields) {
+		return nil, false
+	}
+	for _, f := range to.Fields {
+		at := slices.IndexFunc(from.Fields, func(g sqltype.Field) bool { return g.Name == f.Name })
+		if at < 0 || slices.Contains(fields, at) {
+			fields = fields[:0]
+			for i := range to.Fields {
+				fields = append(fields, i)
+			}
+			return fields, true
+		}
+		fields = append(fields, at)
+	}
+	return fields, true
 }
 
 func commonInteger(a, b sqltype.Type) sqltype.Type {
@@ -167,8 +209,18 @@ func CastAllowed(from, to sqltype.Type, in CastContext) bool {
 	if from.Kind == sqltype.List && to.Kind == sqltype.List {
 		return CastAllowed(*from.Elem, *to.Elem, in)
 	}
-	if from.IsNested() || to.IsNested() {
-		return false
+	if from.Kind == sqltype.Struct && to.Kind == sqltype.Struct {
+		fields, ok := StructCast(from, to)
+		for i, f := range fields {
+			ok = ok && CastAllowed(from.Fields[f].Type, to.Fields[i].Type, in)
+		}
+		return ok
+	}
+	if from.IsNested() {
+		return to.Kind == sqltype.Utf8 && in >= Assignment
+	}
+	if to.IsNested() {
+		return to.Kind == sqltype.List && from.Kind == sqltype.Utf8 && in == Explicit && CastAllowed(from, *to.Elem, in)
 	}
 	if from.Kind == sqltype.Decimal && to.Kind == sqltype.Decimal {
 		// Of 38 digits there are no more: a value that then has no room is an error when it comes.

@@ -87,7 +87,7 @@ func TestResolveErrors(t *testing.T) {
 		{"lengtth", []sqltype.Type{text}, `undefined_function: function lengtth(VARCHAR) does not exist (did you mean "length"?)`},
 		{"summ", []sqltype.Type{int4}, `undefined_function: function summ(INTEGER) does not exist (did you mean "sum"?)`},
 		{"sum", []sqltype.Type{int4}, `undefined_function: function sum(INTEGER) does not exist (sum is an aggregate function)`},
-		{"frobnicate", nil, `undefined_function: function frobnicate() does not exist (docs/dialect.md lists the functions)`},
+		{"frobnicate", nil, `undefined_function: function frobnicate() does not exist (docs/functions.md lists the functions)`},
 		{"+", []sqltype.Type{int4, text}, `undefined_function: operator does not exist: INTEGER + VARCHAR (an explicit cast may help)`},
 		{"lower", []sqltype.Type{int4}, `undefined_function: function lower(INTEGER) does not exist (there is lower(VARCHAR); an explicit cast may help)`},
 		{"left", []sqltype.Type{text}, `undefined_function: function left(VARCHAR) does not exist (there is left(VARCHAR, BIGINT); an explicit cast may help)`},
@@ -157,10 +157,17 @@ func TestTable(t *testing.T) {
 		if f.Source == "" || f.Doc == "" {
 			t.Errorf("%s has no source or no description", f.Name)
 		}
+		if f.Group == "" || f.Lenient != (f.Nulls != "") {
+			t.Errorf("%s has no group, or does not say what becomes of NULL", f.Name)
+		}
 		for _, o := range f.Overloads {
 			args := make([]sqltype.Type, len(o.Params))
 			for i, p := range o.Params {
 				switch {
+				case p == AnyList:
+					args[i] = sqltype.ListOf(int4)
+				case p == AnyStruct:
+					args[i] = sqltype.StructOf(sqltype.Field{Name: "a", Type: int4})
 				case p >= Any:
 					args[i] = int4
 				case sqltype.Kind(p) == sqltype.Decimal:

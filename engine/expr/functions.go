@@ -24,9 +24,12 @@ type Parameter uint8
 
 // The patterns that are no kind.
 const (
-	Any    Parameter = 64 + iota // any type, as it is
-	Common                       // any type; all Common arguments are brought to their common type
-	AsText                       // any type, turned into VARCHAR
+	Any       Parameter = 64 + iota // any type, as it is
+	Common                          // any type; all Common arguments are brought to their common type
+	AsText                          // any type, turned into VARCHAR
+	AnyList                         // a list; the elements of all, and all AnyElem, are brought to their common type
+	AnyElem                         // an element of the AnyLists
+	AnyStruct                       // a struct, as it is
 )
 
 func (p Parameter) String() string {
@@ -37,6 +40,12 @@ func (p Parameter) String() string {
 		return "anycompatible"
 	case AsText:
 		return "\"any\""
+	case AnyList:
+		return "anylist"
+	case AnyElem:
+		return "anyelement"
+	case AnyStruct:
+		return "anystruct"
 	}
 	return sqltype.Of(sqltype.Kind(p)).String()
 }
@@ -59,6 +68,8 @@ type Function struct {
 	Operator   bool   // written between or before its arguments
 	Source     string // whose semantics it has
 	Doc        string // one sentence for people
+	Nulls      string // what a Lenient one does with NULL
+	Group      string // its heading in docs/functions.md
 }
 
 // A Signature is a call whose function, overload and types are known. Args are the types that the arguments must be coerced to.
@@ -125,23 +136,9 @@ func (o *Overload) match(args []sqltype.Type) ([]sqltype.Type, int, bool) {
 	if len(args) < len(o.Params) || len(args) > len(o.Params) && !o.Variadic {
 		return nil, 0, false
 	}
-	var shared sqltype.Type // of the Common arguments
-	first := true
-	for i, a := range args {
-		if o.param(i) != Common {
-			continue
-		}
-		if first {
-			shared, first = a, false
-			continue
-		}
-		var ok bool
-		if shared, ok = CommonType(shared, a); !ok {
-			return nil, 0, false
-		}
-	}
-	if !first && shared.Kind == sqltype.Null {
-		shared = sqltype.Of(sqltype.Utf8)
+	shared, elem, ok := o.common(args)
+	if !ok {
+		return nil, 0, false
 	}
 	out, cost := make([]sqltype.Type, len(args)), 0
 	for i, a := range args {
@@ -155,6 +152,20 @@ func (o *Overload) match(args []sqltype.Type) ([]sqltype.Type, int, bool) {
 		case Common:
 			out[i] = shared
 			cost += costAny
+		case AnyList:
+			out[i] = sqltype.ListOf(elem)
+			cost += costAny / 2
+			if a.Kind == sqltype.Null && !slices.ContainsFunc(args, func(t sqltype.Type) bool { return t.Kind == sqltype.List }) {
+				cost += 4 * costAny // nothing says that it is one
+			}
+		case AnyElem:
+			out[i] = elem
+			cost += costAny / 4
+		case AnyStruct:
+			if a.Kind != sqltype.Struct {
+				return nil, 0, false
+			}
+			out[i] = a
 		case AsText:
 			out[i] = sqltype.Of(sqltype.Utf8)
 			if a.Kind != sqltype.Utf8 {
@@ -181,6 +192,36 @@ func (o *Overload) match(args []sqltype.Type) ([]sqltype.Type, int, bool) {
 	return out, cost, true
 }
 
+// common is the type that the Common arguments meet in, and that of the elements of the AnyList arguments and the AnyElem ones.
+func (o *Overload) common(args []sqltype.Type) (shared, elem sqltype.Type, ok bool) {
+	null := sqltype.Of(sqltype.Null)
+	shared, elem = null, null
+	for i, a := range args {
+		ok = true
+		switch o.param(i) {
+		case Common:
+			shared, ok = CommonType(shared, a)
+		case AnyElem:
+			elem, ok = CommonType(elem, a)
+		case AnyList:
+			switch a.Kind {
+			case sqltype.Null:
+			case sqltype.List:
+				elem, ok = CommonType(elem, *a.Elem)
+			default:
+				ok = false
+			}
+		}
+		if !ok {
+			return shared, elem, false
+		}
+	}
+	if shared.Kind == sqltype.Null {
+		shared = sqltype.Of(sqltype.Utf8)
+	}
+	return shared, elem, true
+}
+
 func (o *Overload) param(i int) Parameter { return o.Params[min(i, len(o.Params)-1)] }
 
 func unknownFunction(name string, args []sqltype.Type, pos sqlerr.Pos) error {
@@ -191,7 +232,7 @@ func unknownFunction(name string, args []sqltype.Type, pos sqlerr.Pos) error {
 	if near := nearest(strings.ToLower(name), functionNames()); near != "" {
 		return err.WithHint("did you mean %q?", near)
 	}
-	return err.WithHint("docs/dialect.md lists the functions")
+	return err.WithHint("docs/functions.md lists the functions")
 }
 
 func noOverload(f *Function, name string, args []sqltype.Type, pos sqlerr.Pos) error {

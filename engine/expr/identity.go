@@ -66,7 +66,7 @@ func (v Value) Identical(w Value) bool {
 		return false
 	}
 	return v.Null || v.Int == w.Int && math.Float64bits(v.Float) == math.Float64bits(w.Float) && v.Str == w.Str &&
-		v.Wide == w.Wide && v.Months == w.Months && v.Days == w.Days && slices.EqualFunc(v.Elems, w.Elems, Value.Identical)
+		v.Wide == w.Wide && v.Months == w.Months && v.Days == w.Days
 }
 
 // Key is a string that two expressions share only if they are Equal: for maps. It is no wire format.
@@ -148,12 +148,7 @@ func appendValueKey(dst []byte, v Value) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(v.Float))
 	dst = appendText(dst, v.Str)
 	dst = binary.AppendUvarint(binary.AppendVarint(dst, v.Wide.Hi), v.Wide.Lo)
-	dst = binary.AppendVarint(binary.AppendVarint(dst, int64(v.Months)), int64(v.Days))
-	dst = binary.AppendVarint(dst, int64(len(v.Elems)))
-	for _, e := range v.Elems {
-		dst = appendValueKey(dst, e)
-	}
-	return dst
+	return binary.AppendVarint(binary.AppendVarint(dst, int64(v.Months)), int64(v.Days))
 }
 
 // Equal tells whether a and b are the same aggregate, wherever they stand.

@@ -145,17 +145,27 @@ func table() []*Function {
 	number := func(n int) []Overload { // arithmetic whose result is of the operands' own kind, decimals apart
 		return over(each(n, integers...), each(n, pDouble, pFloat))
 	}
-	list := []*Function{
-		// Comparisons; NewCall makes Compare of them.
-		{Name: "=", Operator: true, Overloads: over(gives(pBool, Common, Common)), Source: postgres9_2, Doc: "equal"},
-		{Name: "<>", Operator: true, Aliases: []string{"!="}, Overloads: over(gives(pBool, Common, Common)), Source: postgres9_2, Doc: "not equal"},
-		{Name: "<", Operator: true, Overloads: over(gives(pBool, Common, Common)), Source: postgres9_2, Doc: "less than"},
-		{Name: "<=", Operator: true, Overloads: over(gives(pBool, Common, Common)), Source: postgres9_2, Doc: "less than or equal"},
-		{Name: ">", Operator: true, Overloads: over(gives(pBool, Common, Common)), Source: postgres9_2, Doc: "greater than"},
-		{Name: ">=", Operator: true, Overloads: over(gives(pBool, Common, Common)), Source: postgres9_2, Doc: "greater than or equal"},
+	var list []*Function
+	add := func(group string, fs ...*Function) {
+		for _, f := range fs {
+			f.Group = group
+			if f.Operator {
+				f.Group = "Operators"
+			}
+			list = append(list, f)
+		}
+	}
+	// Comparisons; NewCall makes Compare of them.
+	add("Operators",
+		&Function{Name: "=", Operator: true, Overloads: over(gives(pBool, Common, Common)), Source: postgres9_2, Doc: "equal"},
+		&Function{Name: "<>", Operator: true, Aliases: []string{"!="}, Overloads: over(gives(pBool, Common, Common)), Source: postgres9_2, Doc: "not equal"},
+		&Function{Name: "<", Operator: true, Overloads: over(gives(pBool, Common, Common)), Source: postgres9_2, Doc: "less than"},
+		&Function{Name: "<=", Operator: true, Overloads: over(gives(pBool, Common, Common)), Source: postgres9_2, Doc: "less than or equal"},
+		&Function{Name: ">", Operator: true, Overloads: over(gives(pBool, Common, Common)), Source: postgres9_2, Doc: "greater than"},
+		&Function{Name: ">=", Operator: true, Overloads: over(gives(pBool, Common, Common)), Source: postgres9_2, Doc: "greater than or equal"},
 
 		// Arithmetic.
-		{
+		&Function{
 			Name: "+", Operator: true, Source: postgres9_3, Doc: "sum; also of a date or time and a duration; with one operand, the operand",
 			Overloads: over(number(2), with(decimalSum, pDecimal, pDecimal), number(1), with(sameAs(0), pDecimal),
 				gives(pDate, pDate, pInt32), gives(pDate, pInt32, pDate), gives(pStamp, pDate, pInterval), gives(pStamp, pInterval, pDate),
@@ -163,135 +173,136 @@ func table() []*Function {
 				gives(pStampTZ, pInterval, pStampTZ), gives(pTime, pTime, pInterval), gives(pTime, pInterval, pTime),
 				gives(pStamp, pDate, pTime), gives(pStamp, pTime, pDate), gives(pInterval, pInterval, pInterval)),
 		},
-		{
+		&Function{
 			Name: "-", Operator: true, Source: postgres9_3, Doc: "difference; of two dates the days between them; with one operand, its negative",
 			Overloads: over(number(2), with(decimalSum, pDecimal, pDecimal), each(1, pInt32, pInt64, pInt16, pInt8, pDouble, pFloat, pInterval), with(sameAs(0), pDecimal),
 				gives(pDate, pDate, pInt32), gives(pInt32, pDate, pDate), gives(pStamp, pDate, pInterval), gives(pStamp, pStamp, pInterval),
 				gives(pStampTZ, pStampTZ, pInterval), gives(pInterval, pStamp, pStamp), gives(pInterval, pStampTZ, pStampTZ),
 				gives(pTime, pTime, pInterval), gives(pInterval, pTime, pTime), gives(pInterval, pInterval, pInterval)),
 		},
-		{
+		&Function{
 			Name: "*", Operator: true, Source: postgres9_3, Doc: "product",
 			Overloads: over(number(2), with(decimalProduct, pDecimal, pDecimal), gives(pInterval, pInterval, pDouble), gives(pInterval, pDouble, pInterval)),
 		},
-		{
+		&Function{
 			Name: "/", Operator: true, Source: postgres9_3, Doc: "quotient; of integers, cut towards zero",
 			Overloads: over(number(2), with(decimalQuotient, pDecimal, pDecimal), gives(pInterval, pInterval, pDouble)),
 		},
-		{
+		&Function{
 			Name: "//", Operator: true, Source: duckdb, Aliases: []string{"div"}, Doc: "quotient cut towards zero",
 			Overloads: over(number(2), with(decimalRemainder, pDecimal, pDecimal)),
 		},
-		{
+		&Function{
 			Name: "%", Operator: true, Source: postgres9_3, Aliases: []string{"mod"}, Doc: "remainder, with the sign of the dividend",
 			Overloads: over(number(2), with(decimalRemainder, pDecimal, pDecimal)),
 		},
-		{Name: "^", Operator: true, Source: postgres9_3, Aliases: []string{"power", "pow"}, Overloads: each(2, pDouble), Doc: "power"},
-		{Name: "&", Operator: true, Source: postgres9_3, Overloads: each(2, integers...), Doc: "bitwise and"},
-		{Name: "|", Operator: true, Source: postgres9_3, Overloads: each(2, integers...), Doc: "bitwise or"},
-		{Name: "#", Operator: true, Source: postgres9_3, Aliases: []string{"xor"}, Overloads: each(2, integers...), Doc: "bitwise exclusive or"},
-		{
+		&Function{Name: "^", Operator: true, Source: postgres9_3, Aliases: []string{"power", "pow"}, Overloads: each(2, pDouble), Doc: "power"},
+		&Function{Name: "&", Operator: true, Source: postgres9_3, Overloads: each(2, integers...), Doc: "bitwise and"},
+		&Function{Name: "|", Operator: true, Source: postgres9_3, Overloads: each(2, integers...), Doc: "bitwise or"},
+		&Function{Name: "#", Operator: true, Source: postgres9_3, Aliases: []string{"xor"}, Overloads: each(2, integers...), Doc: "bitwise exclusive or"},
+		&Function{
 			Name: "~", Operator: true, Source: postgres9_7, Doc: "matches the regular expression; with one operand, its bitwise complement",
 			Overloads: over(gives(pBool, pText, pText), each(1, integers...)),
 		},
-		{Name: "<<", Operator: true, Source: postgres9_3, Overloads: shifts(), Doc: "bitwise shift left"},
-		{Name: ">>", Operator: true, Source: postgres9_3, Overloads: shifts(), Doc: "bitwise shift right, keeping the sign"},
-
-		// Numbers.
-		{Name: "abs", Overloads: over(number(1), with(sameAs(0), pDecimal)), Source: postgres9_3, Aliases: []string{"@"}, Doc: "absolute value"},
-		{Name: "sign", Overloads: over(each(1, pDouble), with(always(sqltype.DecimalOf(1, 0)), pDecimal)), Source: postgres9_3, Doc: "-1, 0 or 1"},
-		{Name: "ceil", Aliases: []string{"ceiling"}, Overloads: over(each(1, pDouble), with(wholeDecimal, pDecimal)), Source: postgres9_3, Doc: "least whole number not below"},
-		{Name: "floor", Overloads: over(each(1, pDouble), with(wholeDecimal, pDecimal)), Source: postgres9_3, Doc: "greatest whole number not above"},
-		{
+		&Function{Name: "<<", Operator: true, Source: postgres9_3, Overloads: shifts(), Doc: "bitwise shift left"},
+		&Function{Name: ">>", Operator: true, Source: postgres9_3, Overloads: shifts(), Doc: "bitwise shift right, keeping the sign"},
+	)
+	add("Numbers",
+		&Function{Name: "abs", Overloads: over(number(1), with(sameAs(0), pDecimal)), Source: postgres9_3, Aliases: []string{"@"}, Doc: "absolute value"},
+		&Function{Name: "sign", Overloads: over(each(1, pDouble), with(always(sqltype.DecimalOf(1, 0)), pDecimal)), Source: postgres9_3, Doc: "-1, 0 or 1"},
+		&Function{Name: "ceil", Aliases: []string{"ceiling"}, Overloads: over(each(1, pDouble), with(wholeDecimal, pDecimal)), Source: postgres9_3, Doc: "least whole number not below"},
+		&Function{Name: "floor", Overloads: over(each(1, pDouble), with(wholeDecimal, pDecimal)), Source: postgres9_3, Doc: "greatest whole number not above"},
+		&Function{
 			Name: "round", Source: postgres9_3, Doc: "nearest number with the given digits after the point; halves away from zero, of DOUBLE to the even one",
 			Overloads: over(each(1, pDouble), with(wholeDecimal, pDecimal), with(roundedDecimal, pDecimal, pInt32), gives(pDouble, pDouble, pInt32)),
 		},
-		{
+		&Function{
 			Name: "trunc", Source: postgres9_3, Doc: "number cut towards zero after the given digits",
 			Overloads: over(each(1, pDouble), with(wholeDecimal, pDecimal), with(sameAs(0), pDecimal, pInt32), gives(pDouble, pDouble, pInt32)),
 		},
-		{Name: "sqrt", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "square root"},
-		{Name: "cbrt", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "cube root"},
-		{Name: "exp", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "e to the power"},
-		{Name: "ln", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "natural logarithm"},
-		{Name: "log", Aliases: []string{"log10"}, Overloads: over(each(1, pDouble), each(2, pDouble)), Source: postgres9_3, Doc: "logarithm to base 10, or to the base given first"},
-		{Name: "log2", Overloads: each(1, pDouble), Source: duckdb, Doc: "logarithm to base 2"},
-		{Name: "pi", Overloads: over(gives(pDouble)), Source: postgres9_3, Doc: "the number π"},
-		{Name: "degrees", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "radians as degrees"},
-		{Name: "radians", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "degrees as radians"},
-		{Name: "sin", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "sine"},
-		{Name: "cos", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "cosine"},
-		{Name: "tan", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "tangent"},
-		{Name: "asin", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "inverse sine"},
-		{Name: "acos", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "inverse cosine"},
-		{Name: "atan", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "inverse tangent"},
-		{Name: "atan2", Overloads: each(2, pDouble), Source: postgres9_3, Doc: "inverse tangent of a quotient"},
-
-		// Text.
-		{
-			Name: "||", Operator: true, Source: postgres9_4, Doc: "one text after the other; one side may be of another type",
-			Overloads: over(gives(pText, pText, pText), gives(pBinary, pBinary, pBinary), gives(pText, AsText, pText), gives(pText, pText, AsText)),
+		&Function{Name: "sqrt", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "square root"},
+		&Function{Name: "cbrt", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "cube root"},
+		&Function{Name: "exp", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "e to the power"},
+		&Function{Name: "ln", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "natural logarithm"},
+		&Function{Name: "log", Aliases: []string{"log10"}, Overloads: over(each(1, pDouble), each(2, pDouble)), Source: postgres9_3, Doc: "logarithm to base 10, or to the base given first"},
+		&Function{Name: "log2", Overloads: each(1, pDouble), Source: duckdb, Doc: "logarithm to base 2"},
+		&Function{Name: "pi", Overloads: over(gives(pDouble)), Source: postgres9_3, Doc: "the number π"},
+		&Function{Name: "degrees", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "radians as degrees"},
+		&Function{Name: "radians", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "degrees as radians"},
+		&Function{Name: "sin", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "sine"},
+		&Function{Name: "cos", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "cosine"},
+		&Function{Name: "tan", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "tangent"},
+		&Function{Name: "asin", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "inverse sine"},
+		&Function{Name: "acos", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "inverse cosine"},
+		&Function{Name: "atan", Overloads: each(1, pDouble), Source: postgres9_3, Doc: "inverse tangent"},
+		&Function{Name: "atan2", Overloads: each(2, pDouble), Source: postgres9_3, Doc: "inverse tangent of a quotient"},
+	)
+	add("Text",
+		&Function{
+			Name: "||", Operator: true, Source: postgres9_4, Doc: "one text, or list, after the other; one side may be of another type, or an element",
+			Overloads: over(gives(pText, pText, pText), gives(pBinary, pBinary, pBinary), gives(pText, AsText, pText), gives(pText, pText, AsText),
+				with(sameAs(0), AnyList, AnyList), with(sameAs(0), AnyList, AnyElem), with(sameAs(1), AnyElem, AnyList)),
 		},
-		{Name: "like", Aliases: []string{"~~"}, Overloads: over(gives(pBool, pText, pText), gives(pBool, pText, pText, pText)), Source: postgres9_7, Doc: "matches the pattern, in which % stands for any text and _ for one character; the third argument is the escape character"},
-		{Name: "ilike", Aliases: []string{"~~*"}, Overloads: over(gives(pBool, pText, pText), gives(pBool, pText, pText, pText)), Source: postgres9_7, Doc: "like, whatever the case"},
-		{Name: "~*", Operator: true, Overloads: over(gives(pBool, pText, pText)), Source: postgres9_7, Doc: "matches the regular expression, whatever the case"},
-		{Name: "similar_to", Overloads: over(gives(pBool, pText, pText), gives(pBool, pText, pText, pText)), Source: postgres9_7, Doc: "matches the SQL regular expression as a whole"},
-		{Name: "regexp_like", Overloads: over(gives(pBool, pText, pText), gives(pBool, pText, pText, pText)), Source: postgres9_4, Aliases: []string{"regexp_matches"}, Doc: "whether some part matches the regular expression"},
-		{Name: "regexp_replace", Overloads: over(gives(pText, pText, pText, pText), gives(pText, pText, pText, pText, pText)), Source: postgres9_4, Doc: "text with the first match, or with flag g every match, replaced"},
-		{Name: "lower", Overloads: over(gives(pText, pText)), Source: postgres9_4, Aliases: []string{"lcase"}, Doc: "text in lower case"},
-		{Name: "upper", Overloads: over(gives(pText, pText)), Source: postgres9_4, Aliases: []string{"ucase"}, Doc: "text in upper case"},
-		{Name: "initcap", Overloads: over(gives(pText, pText)), Source: postgres9_4, Doc: "text with the first letter of each word in upper case"},
-		{Name: "length", Overloads: over(gives(pInt32, pText), gives(pInt32, pBinary)), Source: postgres9_4, Aliases: []string{"char_length", "character_length", "len"}, Doc: "number of characters, of BYTEA of bytes"},
-		{Name: "octet_length", Overloads: over(gives(pInt32, pText), gives(pInt32, pBinary)), Source: postgres9_4, Aliases: []string{"strlen"}, Doc: "number of bytes"},
-		{Name: "bit_length", Overloads: over(gives(pInt32, pText), gives(pInt32, pBinary)), Source: postgres9_4, Doc: "number of bits"},
-		{Name: "substring", Aliases: []string{"substr"}, Overloads: over(gives(pText, pText, pInt64), gives(pText, pText, pInt64, pInt64), gives(pText, pText, pText)), Source: postgres9_4, Doc: "part of a text from a position, counted from 1, for a number of characters; or what matches a regular expression"},
-		{Name: "left", Overloads: over(gives(pText, pText, pInt64)), Source: postgres9_4, Doc: "first characters; a negative number leaves out the last"},
-		{Name: "right", Overloads: over(gives(pText, pText, pInt64)), Source: postgres9_4, Doc: "last characters; a negative number leaves out the first"},
-		{Name: "btrim", Aliases: []string{"trim"}, Overloads: over(gives(pText, pText), gives(pText, pText, pText)), Source: postgres9_4, Doc: "text without the given characters, spaces by default, at both ends"},
-		{Name: "ltrim", Overloads: over(gives(pText, pText), gives(pText, pText, pText)), Source: postgres9_4, Doc: "text without the given characters at the start"},
-		{Name: "rtrim", Overloads: over(gives(pText, pText), gives(pText, pText, pText)), Source: postgres9_4, Doc: "text without the given characters at the end"},
-		{Name: "lpad", Overloads: over(gives(pText, pText, pInt32), gives(pText, pText, pInt32, pText)), Source: postgres9_4, Doc: "text filled up at the start, or cut, to a length"},
-		{Name: "rpad", Overloads: over(gives(pText, pText, pInt32), gives(pText, pText, pInt32, pText)), Source: postgres9_4, Doc: "text filled up at the end, or cut, to a length"},
-		{Name: "replace", Overloads: over(gives(pText, pText, pText, pText)), Source: postgres9_4, Doc: "text with every occurrence of one text replaced by another"},
-		{Name: "translate", Overloads: over(gives(pText, pText, pText, pText)), Source: postgres9_4, Doc: "text with each character of one set replaced by its fellow in another"},
-		{Name: "reverse", Overloads: over(gives(pText, pText)), Source: postgres9_4, Doc: "characters in reverse order"},
-		{Name: "repeat", Overloads: over(gives(pText, pText, pInt32)), Source: postgres9_4, Doc: "text repeated"},
-		{Name: "position", Aliases: []string{"strpos", "instr"}, Overloads: over(gives(pInt32, pText, pText)), Source: postgres9_4, Doc: "place of the second text in the first, counted from 1; 0 where it is not"},
-		{Name: "split_part", Overloads: over(gives(pText, pText, pText, pInt32)), Source: postgres9_4, Doc: "the n-th part of a text cut at a delimiter"},
-		{Name: "starts_with", Aliases: []string{"^@", "prefix"}, Overloads: over(gives(pBool, pText, pText)), Source: postgres9_4, Doc: "whether the first text begins with the second"},
-		{Name: "ends_with", Aliases: []string{"suffix"}, Overloads: over(gives(pBool, pText, pText)), Source: duckdb, Doc: "whether the first text ends with the second"},
-		{Name: "contains", Overloads: over(gives(pBool, pText, pText)), Source: duckdb, Doc: "whether the first text has the second in it"},
-		{Name: "ascii", Overloads: over(gives(pInt32, pText)), Source: postgres9_4, Doc: "code point of the first character"},
-		{Name: "chr", Overloads: over(gives(pText, pInt32)), Source: postgres9_4, Doc: "character of a code point"},
-		{Name: "concat", Lenient: true, Overloads: over(variadic(gives(pText, AsText))), Source: postgres9_4, Doc: "texts one after the other, NULL left out"},
-		{Name: "concat_ws", Lenient: true, Overloads: over(variadic(gives(pText, pText, AsText))), Source: postgres9_4, Doc: "texts with the first between them, NULL left out"},
-
-		// Choices.
-		{Name: "coalesce", Lenient: true, Aliases: []string{"ifnull"}, Overloads: over(variadic(with(sameAs(0), Common))), Source: postgres9_18, Doc: "first argument that is not NULL; the others are not computed"},
-		{Name: "nullif", Lenient: true, Overloads: over(with(sameAs(0), Common, Common)), Source: postgres9_18, Doc: "NULL where the arguments are equal, else the first"},
-		{Name: "greatest", Lenient: true, Overloads: over(variadic(with(sameAs(0), Common))), Source: postgres9_18, Doc: "greatest argument, NULL left out"},
-		{Name: "least", Lenient: true, Overloads: over(variadic(with(sameAs(0), Common))), Source: postgres9_18, Doc: "least argument, NULL left out"},
-		{Name: "single_row", Lenient: true, Overloads: over(with(sameAs(0), Any, pInt64)), Source: "Fletch", Doc: "first argument; an error where the second, a number of rows, is more than 1: plans end scalar subqueries with it"},
-		{Name: "if", Lenient: true, Overloads: over(with(sameAs(1), pBool, Common, Common)), Source: duckdb, Doc: "second argument where the first is true, else the third; NewCall makes a CASE of it"},
-
-		// Dates and times.
-		{Name: "extract", Overloads: datetimeOverloads(pInt64, pText), Source: postgres9_9, Doc: "a field of a date or time; NewCall makes the field's own function of it"},
-		{Name: "date_part", Aliases: []string{"datepart"}, Overloads: datetimeOverloads(pDouble, pText), Source: postgres9_9, Doc: "a field of a date or time as DOUBLE PRECISION"},
-		{Name: "extract_second", Overloads: extractSecond(8, 6), Source: postgres9_9, Doc: "EXTRACT(SECOND): seconds with their fraction"},
-		{Name: "extract_millisecond", Overloads: extractSecond(8, 3), Source: postgres9_9, Doc: "EXTRACT(MILLISECONDS): seconds and their fraction, in milliseconds"},
-		{Name: "extract_epoch", Overloads: extractSecond(18, 6), Source: postgres9_9, Doc: "EXTRACT(EPOCH): seconds since 1970-01-01 00:00 UTC, or of an interval"},
-		{
+		&Function{Name: "like", Aliases: []string{"~~"}, Overloads: over(gives(pBool, pText, pText), gives(pBool, pText, pText, pText)), Source: postgres9_7, Doc: "matches the pattern, in which % stands for any text and _ for one character; the third argument is the escape character"},
+		&Function{Name: "ilike", Aliases: []string{"~~*"}, Overloads: over(gives(pBool, pText, pText), gives(pBool, pText, pText, pText)), Source: postgres9_7, Doc: "like, whatever the case"},
+		&Function{Name: "~*", Operator: true, Overloads: over(gives(pBool, pText, pText)), Source: postgres9_7, Doc: "matches the regular expression, whatever the case"},
+		&Function{Name: "similar_to", Overloads: over(gives(pBool, pText, pText), gives(pBool, pText, pText, pText)), Source: postgres9_7, Doc: "matches the SQL regular expression as a whole"},
+		&Function{Name: "regexp_like", Overloads: over(gives(pBool, pText, pText), gives(pBool, pText, pText, pText)), Source: postgres9_4, Aliases: []string{"regexp_matches"}, Doc: "whether some part matches the regular expression"},
+		&Function{Name: "regexp_replace", Overloads: over(gives(pText, pText, pText, pText), gives(pText, pText, pText, pText, pText)), Source: postgres9_4, Doc: "text with the first match, or with flag g every match, replaced"},
+		&Function{Name: "lower", Overloads: over(gives(pText, pText)), Source: postgres9_4, Aliases: []string{"lcase"}, Doc: "text in lower case"},
+		&Function{Name: "upper", Overloads: over(gives(pText, pText)), Source: postgres9_4, Aliases: []string{"ucase"}, Doc: "text in upper case"},
+		&Function{Name: "initcap", Overloads: over(gives(pText, pText)), Source: postgres9_4, Doc: "text with the first letter of each word in upper case"},
+		&Function{Name: "length", Overloads: over(gives(pInt32, pText), gives(pInt32, pBinary), gives(pInt32, AnyList)), Source: postgres9_4, Aliases: []string{"char_length", "character_length", "len"}, Doc: "number of characters, of BYTEA of bytes, of a list of elements"},
+		&Function{Name: "octet_length", Overloads: over(gives(pInt32, pText), gives(pInt32, pBinary)), Source: postgres9_4, Aliases: []string{"strlen"}, Doc: "number of bytes"},
+		&Function{Name: "bit_length", Overloads: over(gives(pInt32, pText), gives(pInt32, pBinary)), Source: postgres9_4, Doc: "number of bits"},
+		&Function{Name: "substring", Aliases: []string{"substr"}, Overloads: over(gives(pText, pText, pInt64), gives(pText, pText, pInt64, pInt64), gives(pText, pText, pText), gives(pBinary, pBinary, pInt64), gives(pBinary, pBinary, pInt64, pInt64)), Source: postgres9_4, Doc: "part of a text from a position, counted from 1, for a number of characters; or what matches a regular expression"},
+		&Function{Name: "left", Overloads: over(gives(pText, pText, pInt64)), Source: postgres9_4, Doc: "first characters; a negative number leaves out the last"},
+		&Function{Name: "right", Overloads: over(gives(pText, pText, pInt64)), Source: postgres9_4, Doc: "last characters; a negative number leaves out the first"},
+		&Function{Name: "btrim", Aliases: []string{"trim"}, Overloads: over(gives(pText, pText), gives(pText, pText, pText)), Source: postgres9_4, Doc: "text without the given characters, spaces by default, at both ends"},
+		&Function{Name: "ltrim", Overloads: over(gives(pText, pText), gives(pText, pText, pText)), Source: postgres9_4, Doc: "text without the given characters at the start"},
+		&Function{Name: "rtrim", Overloads: over(gives(pText, pText), gives(pText, pText, pText)), Source: postgres9_4, Doc: "text without the given characters at the end"},
+		&Function{Name: "lpad", Overloads: over(gives(pText, pText, pInt32), gives(pText, pText, pInt32, pText)), Source: postgres9_4, Doc: "text filled up at the start, or cut, to a length"},
+		&Function{Name: "rpad", Overloads: over(gives(pText, pText, pInt32), gives(pText, pText, pInt32, pText)), Source: postgres9_4, Doc: "text filled up at the end, or cut, to a length"},
+		&Function{Name: "replace", Overloads: over(gives(pText, pText, pText, pText)), Source: postgres9_4, Doc: "text with every occurrence of one text replaced by another"},
+		&Function{Name: "translate", Overloads: over(gives(pText, pText, pText, pText)), Source: postgres9_4, Doc: "text with each character of one set replaced by its fellow in another"},
+		&Function{Name: "reverse", Overloads: over(gives(pText, pText), gives(pBinary, pBinary)), Source: postgres9_4, Doc: "characters in reverse order"},
+		&Function{Name: "repeat", Overloads: over(gives(pText, pText, pInt32)), Source: postgres9_4, Doc: "text repeated"},
+		&Function{Name: "position", Aliases: []string{"strpos", "instr"}, Overloads: over(gives(pInt32, pText, pText), gives(pInt32, pBinary, pBinary)), Source: postgres9_4, Doc: "place of the second text in the first, counted from 1; 0 where it is not"},
+		&Function{Name: "split_part", Overloads: over(gives(pText, pText, pText, pInt32)), Source: postgres9_4, Doc: "the n-th part of a text cut at a delimiter"},
+		&Function{Name: "starts_with", Aliases: []string{"^@", "prefix"}, Overloads: over(gives(pBool, pText, pText)), Source: postgres9_4, Doc: "whether the first text begins with the second"},
+		&Function{Name: "ends_with", Aliases: []string{"suffix"}, Overloads: over(gives(pBool, pText, pText)), Source: duckdb, Doc: "whether the first text ends with the second"},
+		&Function{Name: "contains", Overloads: over(gives(pBool, pText, pText), gives(pBool, AnyList, AnyElem)), Source: duckdb, Doc: "whether the first text has the second in it"},
+		&Function{Name: "ascii", Overloads: over(gives(pInt32, pText)), Source: postgres9_4, Doc: "code point of the first character"},
+		&Function{Name: "chr", Overloads: over(gives(pText, pInt32)), Source: postgres9_4, Doc: "character of a code point"},
+		&Function{Name: "concat", Lenient: true, Nulls: "NULL is left out", Overloads: over(variadic(gives(pText, AsText))), Source: postgres9_4, Doc: "texts one after the other, NULL left out"},
+		&Function{Name: "concat_ws", Lenient: true, Nulls: "NULL is left out; NULL where the first argument is", Overloads: over(variadic(gives(pText, pText, AsText))), Source: postgres9_4, Doc: "texts with the first between them, NULL left out"},
+	)
+	add("Choices",
+		&Function{Name: "coalesce", Lenient: true, Nulls: "passes to the next argument", Aliases: []string{"ifnull", "nvl"}, Overloads: over(variadic(with(sameAs(0), Common))), Source: postgres9_18, Doc: "first argument that is not NULL; the others are not computed"},
+		&Function{Name: "nullif", Lenient: true, Nulls: "a value like others: NULL equals nothing", Overloads: over(with(sameAs(0), Common, Common)), Source: postgres9_18, Doc: "NULL where the arguments are equal, else the first"},
+		&Function{Name: "greatest", Lenient: true, Nulls: "NULL is left out; NULL where all are", Overloads: over(variadic(with(sameAs(0), Common))), Source: postgres9_18, Doc: "greatest argument, NULL left out"},
+		&Function{Name: "least", Lenient: true, Nulls: "NULL is left out; NULL where all are", Overloads: over(variadic(with(sameAs(0), Common))), Source: postgres9_18, Doc: "least argument, NULL left out"},
+		&Function{Name: "single_row", Lenient: true, Nulls: "passed on", Overloads: over(with(sameAs(0), Any, pInt64)), Source: "Fletch", Doc: "first argument; an error where the second, a number of rows, is more than 1: plans end scalar subqueries with it"},
+		&Function{Name: "if", Lenient: true, Aliases: []string{"iff"}, Nulls: "a condition that is NULL is not true", Overloads: over(with(sameAs(1), pBool, Common, Common)), Source: duckdb, Doc: "second argument where the first is true, else the third; NewCall makes a CASE of it"},
+	)
+	add("Dates and times",
+		&Function{Name: "extract", Overloads: datetimeOverloads(pInt64, pText), Source: postgres9_9, Doc: "a field of a date or time; NewCall makes the field's own function of it"},
+		&Function{Name: "date_part", Aliases: []string{"datepart"}, Overloads: datetimeOverloads(pDouble, pText), Source: postgres9_9, Doc: "a field of a date or time as DOUBLE PRECISION"},
+		&Function{Name: "extract_second", Overloads: extractSecond(8, 6), Source: postgres9_9, Doc: "EXTRACT(SECOND): seconds with their fraction"},
+		&Function{Name: "extract_millisecond", Overloads: extractSecond(8, 3), Source: postgres9_9, Doc: "EXTRACT(MILLISECONDS): seconds and their fraction, in milliseconds"},
+		&Function{Name: "extract_epoch", Overloads: extractSecond(18, 6), Source: postgres9_9, Doc: "EXTRACT(EPOCH): seconds since 1970-01-01 00:00 UTC, or of an interval"},
+		&Function{
 			Name: "date_trunc", Aliases: []string{"datetrunc"}, Source: postgres9_9, Doc: "a date or time cut to the given unit",
-			Overloads: over(gives(pStamp, pText, pStamp), gives(pStampTZ, pText, pStampTZ), gives(pInterval, pText, pInterval)),
+			Overloads: over(gives(pStamp, pText, pStamp), gives(pStampTZ, pText, pStampTZ), gives(pInterval, pText, pInterval), gives(pStampTZ, pText, pStampTZ, pText)),
 		},
-		{Name: "make_date", Overloads: over(gives(pDate, pInt32, pInt32, pInt32)), Source: postgres9_9, Doc: "date of year, month and day"},
-		{Name: "make_timestamp", Overloads: over(gives(pStamp, pInt32, pInt32, pInt32, pInt32, pInt32, pDouble)), Source: postgres9_9, Doc: "timestamp of year, month, day, hour, minute and seconds"},
-		{Name: "to_timestamp", Overloads: over(gives(pStampTZ, pDouble)), Source: postgres9_9, Doc: "time of seconds since 1970-01-01 00:00 UTC"},
-		{Name: "last_day", Overloads: over(gives(pDate, pDate)), Source: duckdb, Doc: "last day of the month"},
-		{Name: "now", Volatility: Stable, Aliases: []string{"current_timestamp", "transaction_timestamp", "statement_timestamp"}, Overloads: over(gives(pStampTZ)), Source: postgres9_9, Doc: "start of the query"},
-		{Name: "localtimestamp", Volatility: Stable, Overloads: over(gives(pStamp)), Source: postgres9_9, Doc: "start of the query, without zone"},
-		{Name: "current_date", Aliases: []string{"today"}, Volatility: Stable, Overloads: over(gives(pDate)), Source: postgres9_9, Doc: "day of the query's start"},
-	}
+		&Function{Name: "make_date", Overloads: over(gives(pDate, pInt32, pInt32, pInt32)), Source: postgres9_9, Doc: "date of year, month and day"},
+		&Function{Name: "make_timestamp", Overloads: over(gives(pStamp, pInt32, pInt32, pInt32, pInt32, pInt32, pDouble)), Source: postgres9_9, Doc: "timestamp of year, month, day, hour, minute and seconds"},
+		&Function{Name: "to_timestamp", Overloads: over(gives(pStampTZ, pDouble), gives(pStampTZ, pText, pText), gives(pStamp, pText), gives(pStamp, pStamp)), Source: postgres9_9, Doc: "time of seconds since 1970-01-01 00:00 UTC, or of a text in the format of to_char"},
+		&Function{Name: "last_day", Overloads: over(gives(pDate, pDate)), Source: duckdb, Doc: "last day of the month"},
+		&Function{Name: "now", Volatility: Stable, Aliases: []string{"current_timestamp", "transaction_timestamp", "statement_timestamp"}, Overloads: over(gives(pStampTZ)), Source: postgres9_9, Doc: "start of the query"},
+		&Function{Name: "localtimestamp", Volatility: Stable, Overloads: over(gives(pStamp)), Source: postgres9_9, Doc: "start of the query, without zone"},
+		&Function{Name: "current_date", Aliases: []string{"today"}, Volatility: Stable, Overloads: over(gives(pDate)), Source: postgres9_9, Doc: "day of the query's start"},
+	)
 	for _, f := range []struct {
 		name, doc string
 		aliases   []string
@@ -325,8 +336,17 @@ func table() []*Function {
 		if f.interval {
 			fn.Overloads = over(fn.Overloads, gives(pInt64, pInterval))
 		}
-		list = append(list, fn)
+		add("Dates and times", fn)
 	}
+	add("Numbers", moreNumbers()...)
+	add("Text", moreText()...)
+	add("Patterns", patterns()...)
+	add("Bytes and hashes", binaryFunctions()...)
+	add("Dates and times", moreTimes()...)
+	add("Lists", lists()...)
+	add("Structs", structs()...)
+	add("Choices", choices()...)
+	add("System", system()...)
 	slices.SortFunc(list, func(a, b *Function) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }

@@ -90,6 +90,22 @@ func wellTypedCall(e *Call) bool {
 			return false
 		}
 	}
+	switch e.Func {
+	case "row": // has names of its own
+		if e.Typ.Kind != sqltype.Struct || len(e.Typ.Fields) != len(e.Args) {
+			return false
+		}
+		for i, a := range e.Args {
+			if !a.Type().Equal(e.Typ.Fields[i].Type) {
+				return false
+			}
+		}
+		return true
+	case "struct_extract":
+		l, ok := e.Args[1].(*Literal)
+		fields := e.Args[0].Type().Fields
+		return ok && l.Value.Type.Kind == sqltype.Int64 && !l.Value.Null && l.Value.Int >= 1 && l.Value.Int <= int64(len(fields)) && e.Typ.Equal(fields[l.Value.Int-1].Type)
+	}
 	if (e.Func == "round" || e.Func == "trunc") && sig.Result.Kind == sqltype.Decimal { // a constant number of digits cuts the scale
 		return e.Typ.Kind == sqltype.Decimal && e.Typ.Scale <= sig.Result.Scale
 	}

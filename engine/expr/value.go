@@ -1,7 +1,9 @@
 package expr
 
 import (
+	"github.com/fletchdb/fletch/engine/nested"
 	"github.com/fletchdb/fletch/engine/sqltype"
+	"github.com/fletchdb/fletch/engine/vector"
 	"github.com/fletchdb/fletch/engine/vector/int128"
 )
 
@@ -13,6 +15,7 @@ import (
 //	Float32, Float64                       Float
 //	Decimal                                Wide, unscaled; also UUID's 128 bits
 //	Utf8, Binary                           Str
+//	List, Struct                           Str, as package nested has it
 //	Interval                               Months, Days, Int (microseconds)
 type Value struct {
 	Type         sqltype.Type
@@ -22,7 +25,6 @@ type Value struct {
 	Str          string
 	Wide         int128.Int128
 	Months, Days int32
-	Elems        []Value // of List and Struct
 }
 
 // NullOf is NULL of type t.
@@ -45,6 +47,46 @@ func StringValue(s string) Value { return Value{Type: sqltype.Of(sqltype.Utf8), 
 
 // FloatValue is a DOUBLE PRECISION.
 func FloatValue(f float64) Value { return Value{Type: sqltype.Of(sqltype.Float64), Float: f} }
+
+// NestedOf is a list or struct of type t of parts, each of the type that t wants there.
+func NestedOf(t sqltype.Type, parts []Value) Value {
+	var dst []byte
+	for _, p := range parts {
+		dst = nested.Append(dst, p.Type, p.scalar())
+	}
+	if t.Kind == sqltype.List {
+		dst = nested.EndList(dst)
+	}
+	return Value{Type: t, Str: string(dst)}
+}
+
+// Parts are the elements of a list or the fields of a struct; none for NULL.
+func (v Value) Parts() []Value {
+	if v.Null {
+		return nil
+	}
+	var out []Value
+	for i, item := range nested.Parts(v.Type, v.Str) {
+		t := nested.PartType(v.Type, i)
+		out = append(out, ScalarValue(t, nested.Get(t, item)))
+	}
+	return out
+}
+
+func (v Value) scalar() nested.Scalar {
+	return nested.Scalar{
+		Null: v.Null, Int: v.Int, Float: v.Float, Wide: v.Wide, Str: v.Str, Interval: vector.Interval{Months: v.Months, Days: v.Days, Micros: v.Int},
+	}
+}
+
+// ScalarValue is s, of type t, as a constant.
+func ScalarValue(t sqltype.Type, s nested.Scalar) Value {
+	v := Value{Type: t, Null: s.Null, Int: s.Int, Float: s.Float, Wide: s.Wide, Str: s.Str}
+	if t.Kind == sqltype.Interval {
+		v.Months, v.Days, v.Int = s.Interval.Months, s.Interval.Days, s.Interval.Micros
+	}
+	return v
+}
 
 // IsTrue tells whether v is the BOOLEAN true.
 func (v Value) IsTrue() bool { return v.Type.Kind == sqltype.Bool && !v.Null && v.Int == 1 }

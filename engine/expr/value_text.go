@@ -2,9 +2,9 @@ package expr
 
 import (
 	"math"
-	"strconv"
 	"strings"
 
+	"github.com/fletchdb/fletch/engine/nested"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltext"
 	"github.com/fletchdb/fletch/engine/sqltype"
@@ -107,52 +107,7 @@ func (v Value) AppendText(dst []byte) []byte {
 	if v.Null {
 		return append(dst, "NULL"...)
 	}
-	switch v.Type.Kind {
-	case sqltype.Bool:
-		return sqltext.AppendBool(dst, v.Int != 0)
-	case sqltype.Int8, sqltype.Int16, sqltype.Int32, sqltype.Int64:
-		return strconv.AppendInt(dst, v.Int, 10)
-	case sqltype.Uint8, sqltype.Uint16, sqltype.Uint32, sqltype.Uint64:
-		return strconv.AppendUint(dst, uint64(v.Int), 10)
-	case sqltype.Float32:
-		return sqltext.AppendFloat32(dst, float32(v.Float))
-	case sqltype.Float64:
-		return sqltext.AppendFloat(dst, v.Float)
-	case sqltype.Decimal:
-		return sqltext.AppendDecimal(dst, v.Wide, int(v.Type.Scale))
-	case sqltype.UUID:
-		return sqltext.AppendUUID(dst, v.Wide)
-	case sqltype.Binary:
-		return sqltext.AppendBinary(dst, v.Str)
-	case sqltype.Date:
-		return sqltext.AppendDate(dst, int32(v.Int))
-	case sqltype.Time:
-		return sqltext.AppendTime(dst, v.Int)
-	case sqltype.Timestamp:
-		return sqltext.AppendTimestamp(dst, v.Int)
-	case sqltype.TimestampTZ:
-		return sqltext.AppendTimestampTZ(dst, v.Int)
-	case sqltype.Interval:
-		return sqltext.AppendInterval(dst, v.Months, v.Days, v.Int)
-	case sqltype.List, sqltype.Struct:
-		return v.appendNested(dst)
-	}
-	return append(dst, v.Str...)
-}
-
-func (v Value) appendNested(dst []byte) []byte {
-	list := v.Type.Kind == sqltype.List
-	dst = append(dst, "{["[b2i(list)])
-	for i, e := range v.Elems {
-		if i > 0 {
-			dst = append(dst, ", "...)
-		}
-		if !list && i < len(v.Type.Fields) {
-			dst = append(append(dst, v.Type.Fields[i].Name...), ": "...)
-		}
-		dst = e.AppendText(dst)
-	}
-	return append(dst, "}]"[b2i(list)])
+	return nested.AppendScalar(dst, v.Type, v.scalar())
 }
 
 func b2i(b bool) int {

@@ -53,8 +53,8 @@ func fastDate(s string) (int32, bool) {
 // a space or T. A zone is read and, as in PostgreSQL, left out.
 func ParseTimestamp(s string) (int64, *sqlerr.Error) { return parseTimestamp(s, "timestamp", false) }
 
-// ParseTimestampTZ is ParseTimestamp for TIMESTAMP WITH TIME ZONE: an offset such as +01:30, Z or UTC counts; without one it is
-// UTC.
+// ParseTimestampTZ is ParseTimestamp for TIMESTAMP WITH TIME ZONE: an offset such as +01:30, Z or UTC counts, and so does
+// a named zone; without one it is UTC.
 func ParseTimestampTZ(s string) (int64, *sqlerr.Error) {
 	return parseTimestamp(s, "timestamp with time zone", true)
 }
@@ -68,7 +68,10 @@ func parseTimestamp(s, typeName string, zoned bool) (int64, *sqlerr.Error) {
 		return 0, timestampRange(s)
 	}
 	micros := p.day*calendar.Day + p.micros
-	if zoned {
+	switch {
+	case zoned && p.named != nil:
+		micros = p.named.UTC(micros)
+	case zoned:
 		micros -= p.offset
 	}
 	if micros < calendar.MinMicro || micros > calendar.MaxMicro {
@@ -96,6 +99,7 @@ type datetime struct {
 	day            int64
 	micros         int64
 	offset         int64 // of the zone, microseconds east of UTC
+	named          *Zone // instead of offset
 }
 
 // parse reads p.text. With dated there must be a date, and there may be a time; without, the other way round.
@@ -166,6 +170,8 @@ func (p *datetime) parse(dated bool) *sqlerr.Error {
 				}
 				numbers = append(numbers, part)
 			}
+		case hasTime && !hasZone && dated && p.namedZone(word):
+			hasZone = true
 		default:
 			return badDatetime(p.typeName, p.text)
 		}
@@ -301,6 +307,19 @@ func (p *datetime) zone(s string) bool {
 	if s[0] == '-' {
 		p.offset = -p.offset
 	}
+	return true
+}
+
+// namedZone reads a zone's name.
+func (p *datetime) namedZone(s string) bool {
+	if isDigit(s[0]) {
+		return false
+	}
+	z, err := FindZone(s)
+	if err != nil {
+		return false
+	}
+	p.named = &z
 	return true
 }
 
