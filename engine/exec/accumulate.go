@@ -302,7 +302,6 @@ type exactSums struct {
 	over  bool            // a sum left 128 bits
 	seen  seen
 	in    numbers
-	flat  lane
 }
 
 func (a *exactSums) size(n int) {

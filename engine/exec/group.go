@@ -333,7 +333,6 @@ func newPacking(types []sqltype.Type) (packing, bool) {
 			if n != want {
 				continue
 			}
-			ok := true
 			if n == 128 {
 				w := 0
 				for w < 3 && used[w] != 0 {
@@ -345,7 +344,10 @@ func newPacking(types []sqltype.Type) (packing, bool) {
 				used[w], used[w+1] = 64, 64
 				p.words = w + 2
 				p.at[i] = packedAt{uint8(w), 0, 128}
-			} else if p.at[i], ok = place(n); !ok {
+				continue
+			}
+			var ok bool
+			if p.at[i], ok = place(n); !ok {
 				return p, false
 			}
 		}

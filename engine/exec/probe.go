@@ -59,7 +59,6 @@ type probeStep struct {
 	null  []vector.Vector
 	cands []*vector.Vector // all columns of both sides, those that matter
 	out   []*vector.Vector
-	ids   identity
 	rest  []int32
 	cand  vector.Batch
 	batch vector.Batch

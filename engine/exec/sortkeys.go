@@ -325,8 +325,6 @@ type longKeys struct {
 
 func (k *longKeys) key(row int32) []byte { return k.data[k.at[row]:k.at[row+1]] }
 
-func (k *longKeys) bytes() int64 { return int64(cap(k.at))*8 + int64(cap(k.data)) }
-
 // add appends the keys of the rows picked.
 func (k *longKeys) add(e *keyEncoder, picked []int32) {
 	if k.at == nil {
