@@ -25,8 +25,8 @@ const (
 const uuidWidth = 16
 
 // TypeOf is the Arrow type of a SQL type: utf8, date32, time64[us], timestamp[us], decimal128(p, s) and so on.
-// TIMESTAMP WITH TIME ZONE has the zone UTC, an INTERVAL is month_day_nano, a UUID 16 fixed bytes. Nested types fail with
-// feature_not_supported.
+// TIMESTAMP WITH TIME ZONE has the zone UTC, an INTERVAL is month_day_nano, a UUID 16 fixed bytes; lists are list, structs struct,
+// all their parts nullable.
 func TypeOf(t sqltype.Type, form Form) (arrow.DataType, error) {
 	switch t.Kind {
 	case sqltype.Null:
@@ -74,6 +74,22 @@ func TypeOf(t sqltype.Type, form Form) (arrow.DataType, error) {
 		return arrow.FixedWidthTypes.MonthDayNanoInterval, nil
 	case sqltype.UUID:
 		return &arrow.FixedSizeBinaryType{ByteWidth: uuidWidth}, nil
+	case sqltype.List:
+		elem, err := TypeOf(*t.Elem, form)
+		if err != nil {
+			return nil, err
+		}
+		return arrow.ListOf(elem), nil
+	case sqltype.Struct:
+		fields := make([]arrow.Field, len(t.Fields))
+		for i, f := range t.Fields {
+			part, err := TypeOf(f.Type, form)
+			if err != nil {
+				return nil, err
+			}
+			fields[i] = arrow.Field{Name: f.Name, Type: part, Nullable: true}
+		}
+		return arrow.StructOf(fields...), nil
 	}
 	return nil, sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "a column of type %v cannot leave the engine", t)
 }
@@ -91,11 +107,32 @@ func SchemaOf(fields []physical.Field, form Form) (*arrow.Schema, error) {
 	return arrow.NewSchema(out, nil), nil
 }
 
+// maxNesting bounds how deep lists and structs lie in each other.
+const maxNesting = 32
+
 // SQLType is the SQL type that holds an Arrow type's values, ok false where none does.
-func SQLType(t arrow.DataType) (sqltype.Type, bool) {
+func SQLType(t arrow.DataType) (sqltype.Type, bool) { return sqlType(t, 0) }
+
+func sqlType(t arrow.DataType, depth int) (sqltype.Type, bool) {
+	if depth > maxNesting || t == nil {
+		return sqltype.Type{}, false
+	}
 	switch t := t.(type) {
+	case *arrow.ListType:
+		elem, ok := sqlType(t.Elem(), depth+1)
+		return sqltype.ListOf(elem), ok
+	case *arrow.StructType:
+		out := sqltype.Type{Kind: sqltype.Struct}
+		for _, f := range t.Fields() {
+			part, ok := sqlType(f.Type, depth+1)
+			if !ok {
+				return out, false
+			}
+			out.Fields = append(out.Fields, sqltype.Field{Name: f.Name, Type: part})
+		}
+		return out, len(out.Fields) > 0
 	case *arrow.DictionaryType:
-		return SQLType(t.ValueType)
+		return sqlType(t.ValueType, depth+1)
 	case *arrow.Decimal32Type:
 		return decimal(t.Precision, t.Scale)
 	case *arrow.Decimal64Type:

@@ -150,8 +150,8 @@ func TestTypesAtTheEdge(t *testing.T) {
 			t.Errorf("%s is %s, want %s", name, got, typ)
 		}
 	}
-	if _, err := arrowio.TypeOf(sqltype.ListOf(sqltype.Of(sqltype.Bool)), arrowio.Wide); sqlerr.CodeOf(err) != sqlerr.Unsupported {
-		t.Errorf("a list gives %v", err)
+	if _, err := arrowio.TypeOf(sqltype.ListOf(sqltype.Of(sqltype.Invalid)), arrowio.Wide); sqlerr.CodeOf(err) != sqlerr.Unsupported {
+		t.Errorf("a list of nothing gives %v", err)
 	}
 }
 
@@ -212,6 +212,16 @@ func TestHostileBatches(t *testing.T) {
 		}
 		return b
 	}
+	bytes8 := array.NewData(arrow.PrimitiveTypes.Int8, 8, []*memory.Buffer{nil, memory.NewBufferBytes(make([]byte, 8))}, nil, 0, 0)
+	bytesList, pair := sqltype.ListOf(sqltype.Of(sqltype.Int8)), sqltype.StructOf(sqltype.Field{Name: "a", Type: sqltype.Of(sqltype.Int8)})
+	lists := func(n int, offsets []byte, elems ...arrow.ArrayData) arrow.RecordBatch {
+		typ := arrow.ListOf(arrow.PrimitiveTypes.Int8)
+		return raw{typ, array.NewData(typ, n, []*memory.Buffer{nil, memory.NewBufferBytes(offsets)}, elems, 0, 0)}
+	}
+	structs := func(n int, fields ...arrow.ArrayData) arrow.RecordBatch {
+		typ := arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8, Nullable: true})
+		return raw{typ, array.NewData(typ, n, []*memory.Buffer{nil}, fields, 0, 0)}
+	}
 	utf8, dec := arrow.BinaryTypes.String, &arrow.Decimal128Type{Precision: 3, Scale: 0}
 	dict := func(index arrow.DataType, codes []byte, n int) arrow.RecordBatch {
 		values := array.NewData(utf8, 2, []*memory.Buffer{nil, memory.NewBufferBytes(i32(0, 1, 2)), memory.NewBufferBytes([]byte("ab"))}, nil, 0, 0)
@@ -241,6 +251,12 @@ func TestHostileBatches(t *testing.T) {
 		{"code behind its dictionary", sqltype.Of(sqltype.Utf8), dict(arrow.PrimitiveTypes.Uint8, []byte{0, 2}, 2), sqlerr.FileCorrupt},
 		{"negative code", sqltype.Of(sqltype.Utf8), dict(arrow.PrimitiveTypes.Int32, i32(-1), 1), sqlerr.FileCorrupt},
 		{"short codes", sqltype.Of(sqltype.Utf8), dict(arrow.PrimitiveTypes.Int16, []byte{0}, 1), sqlerr.FileCorrupt},
+		{"list before its start", bytesList, lists(1, i32(2, 1), bytes8), sqlerr.FileCorrupt},
+		{"list behind its elements", bytesList, lists(1, i32(0, 9), bytes8), sqlerr.FileCorrupt},
+		{"too few offsets of lists", bytesList, lists(2, i32(0, 1), bytes8), sqlerr.FileCorrupt},
+		{"list without elements", bytesList, lists(1, i32(0, 1)), sqlerr.FileCorrupt},
+		{"struct without fields", pair, structs(1), sqlerr.FileCorrupt},
+		{"struct of short fields", pair, structs(9, bytes8), sqlerr.FileCorrupt},
 		{"another type", sqltype.Of(sqltype.Utf8), column(arrow.PrimitiveTypes.Int8, 1, 0, nil, []byte{1}), sqlerr.FileCorrupt},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -101,6 +101,11 @@ func (c *column) append(v *vector.Vector, sel []int32, n, have int) error {
 	case sqltype.Bool:
 		c.appendBools(v, sel, n, have)
 		return nil
+	case sqltype.List, sqltype.Struct:
+		if err := checkNested(c.typ, v, sel, n); err != nil {
+			return err
+		}
+		return c.appendStrings(v, sel, n)
 	case sqltype.Utf8, sqltype.Binary:
 		return c.appendStrings(v, sel, n)
 	case sqltype.Decimal:
@@ -126,11 +131,10 @@ func (c *column) append(v *vector.Vector, sel []int32, n, have int) error {
 		dst, ok := more[arrow.MonthDayNanoInterval](c, n), true
 		eachOf(v, vector.Values[vector.Interval], sel, func(i int, x vector.Interval) {
 			dst[i] = arrow.MonthDayNanoInterval{Months: x.Months, Days: x.Days, Nanoseconds: x.Micros * 1000}
-			ok = ok && x.Micros >= math.MinInt64/1000 && x.Micros <= math.MaxInt64/1000
+			ok = ok && fitsNanos(x.Micros)
 		}, n)
 		if !ok {
-			return sqlerr.New(sqlerr.OutOfRange, sqlerr.Pos{}, "an interval of more than 292 years of seconds does not fit Arrow's nanoseconds").
-				WithHint("justify it into days and months, or cast it to text")
+			return intervalTooLong()
 		}
 		return nil
 	}
@@ -161,6 +165,15 @@ func (c *column) append(v *vector.Vector, sel []int32, n, have int) error {
 		return sqlerr.Newf(sqlerr.Internal, sqlerr.Pos{}, "a column of type %v has values of no known form", c.typ)
 	}
 	return nil
+}
+
+func fitsNanos(micros int64) bool {
+	return micros >= math.MinInt64/1000 && micros <= math.MaxInt64/1000
+}
+
+func intervalTooLong() error {
+	return sqlerr.New(sqlerr.OutOfRange, sqlerr.Pos{}, "an interval of more than 292 years of seconds does not fit Arrow's nanoseconds").
+		WithHint("justify it into days and months, or cast it to text")
 }
 
 // more lengthens c's data by n elements and gives them.
@@ -317,6 +330,9 @@ func (c *column) finish(rows int) arrow.Array {
 		if nulls > 0 {
 			validity = memory.NewBufferBytes(bytesOf(c.valid)[:(rows+7)/8])
 		}
+	}
+	if c.typ.IsNested() {
+		return c.finishNested(rows, validity, nulls)
 	}
 	buffers := []*memory.Buffer{validity, memory.NewBufferBytes(c.data)}
 	switch c.typ.Kind {

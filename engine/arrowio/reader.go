@@ -82,6 +82,9 @@ type readColumn struct {
 	dictID uint64
 	from   arrow.ArrayData // the dictionary, kept so that no other can take its address
 	inner  *readColumn
+
+	parts []*readColumn // of a list its elements, of a struct its fields
+	bytes []byte        // of nested values
 }
 
 // buffer is buffer k of d, nil where there is none.
@@ -119,6 +122,10 @@ func (c *readColumn) read(name string, d arrow.ArrayData) error {
 		return readStrings[int32](c, name, d, valid)
 	case *arrow.LargeStringType, *arrow.LargeBinaryType:
 		return readStrings[int64](c, name, d, valid)
+	case *arrow.ListType:
+		return c.readList(name, d, valid)
+	case *arrow.StructType:
+		return c.readStruct(name, d, valid)
 	case *arrow.FixedSizeBinaryType:
 		raw, err := fixed[[uuidWidth]byte](c, name, d)
 		if err != nil {

@@ -56,6 +56,35 @@ func CellOf(a arrow.Array) Cell {
 			v := a.Value(i)
 			return sqltext.AppendInterval(dst, v.Months, v.Days, v.Nanoseconds/1000)
 		}
+	case *array.List:
+		elem := CellOf(a.ListValues())
+		return func(dst []byte, i int) []byte {
+			from, to := a.ValueOffsets(i)
+			dst = append(dst, '[')
+			for j := from; j < to; j++ {
+				if j > from {
+					dst = append(dst, ", "...)
+				}
+				dst = appendPart(dst, a.ListValues(), elem, int(j))
+			}
+			return append(dst, ']')
+		}
+	case *array.Struct:
+		fields := a.DataType().(*arrow.StructType).Fields()
+		cells := make([]Cell, a.NumField())
+		for k := range cells {
+			cells[k] = CellOf(a.Field(k))
+		}
+		return func(dst []byte, i int) []byte {
+			dst = append(dst, '{')
+			for k, f := range fields {
+				if k > 0 {
+					dst = append(dst, ", "...)
+				}
+				dst = appendPart(append(append(dst, f.Name...), ": "...), a.Field(k), cells[k], i)
+			}
+			return append(dst, '}')
+		}
 	case *array.FixedSizeBinary:
 		return func(dst []byte, i int) []byte {
 			v := a.Value(i)
@@ -66,6 +95,14 @@ func CellOf(a arrow.Array) Cell {
 		return integers
 	}
 	return func(dst []byte, i int) []byte { return append(dst, a.ValueStr(i)...) }
+}
+
+// appendPart writes row i of a part of a nested column, which may be NULL.
+func appendPart(dst []byte, a arrow.Array, cell Cell, i int) []byte {
+	if a.IsNull(i) {
+		return append(dst, "NULL"...)
+	}
+	return cell(dst, i)
 }
 
 // integerCell is the cell of an integer column, nil for others.
