@@ -319,3 +319,43 @@ func TestAnswersOfAnotherAreNotUsed(t *testing.T) {
 		}
 	}
 }
+
+// A worker without a version of its own is not one whose version is not said.
+func TestAbsentIsNotEmpty(t *testing.T) {
+	unversioned := self()
+	unversioned.Version = ""
+	w := &worker{}
+	drop := func(next connect.ServerFunc) connect.ServerFunc {
+		return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+			info, _ := connect.CallInfoForServerContext(ctx)
+			info.RequestHeader().Delete(identity.HeaderVersion)
+			return next(ctx, spec, stream)
+		}
+	}
+	hide := func(next connect.ServerFunc) connect.ServerFunc {
+		return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+			info, _ := connect.CallInfoForServerContext(ctx)
+			info.ResponseHeader().Delete(identity.HeaderVersion)
+			return next(ctx, spec, stream)
+		}
+	}
+	require := identity.Require(unversioned, nil)
+	for _, tc := range []struct {
+		name   string
+		server []connect.ServerInterceptor
+		want   connect.Code // 0: none
+		calls  int32
+	}{
+		{"said", []connect.ServerInterceptor{require}, 0, 1},
+		{"not by the caller", []connect.ServerInterceptor{drop, require}, connect.CodeFailedPrecondition, 0},
+		{"not by the worker", []connect.ServerInterceptor{require, hide}, connect.CodeFailedPrecondition, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w.calls.Store(0)
+			_, err := dial(t, serve(t, w, tc.server...), protocols[0].options, identity.Expect(unversioned)).SetPlan(t.Context(), &workerv1.SetPlanRequest{})
+			if (err == nil) != (tc.want == 0) || err != nil && connect.CodeOf(err) != tc.want || w.calls.Load() != tc.calls {
+				t.Errorf("got %v after %d calls", err, w.calls.Load())
+			}
+		})
+	}
+}
