@@ -41,6 +41,9 @@ func (x *exprBinder) call(e *ast.FuncCall) (expr.Expr, error) {
 	case e.Nulls != ast.NullTreatmentDefault && e.Over == nil:
 		return nil, unsupported(e.Pos, "%s", e.Nulls)
 	}
+	if name == "struct_pack" {
+		return x.structPack(e)
+	}
 	for _, a := range e.Args {
 		if a.Name != nil {
 			return nil, unsupported(a.Pos, "an argument by name").WithHint("give the arguments in their order")
@@ -76,7 +79,11 @@ func (x *exprBinder) call(e *ast.FuncCall) (expr.Expr, error) {
 			return expr.NewLiteral(v, e.Pos), nil
 		}
 	}
-	return expr.NewCall(name, args, e.Pos)
+	c, err := expr.NewCall(name, args, e.Pos)
+	if err != nil {
+		return nil, err
+	}
+	return expr.SettleStable(c, x.b.cfg.Now), nil
 }
 
 func (x *exprBinder) args(e *ast.FuncCall) ([]expr.Expr, error) {

@@ -160,20 +160,12 @@ func (x *exprBinder) expr(e ast.Expr) (expr.Expr, error) {
 			return x.expr(e.Expr) // texts compare by their bytes
 		}
 		return nil, unsupported(e.Pos, "collation %q", e.Collation.String()).WithHint(`texts compare by their bytes, as under "C"`)
-	case *ast.Row:
-		return nil, unsupported(e.Pos, "a row as a value").WithHint("rows can be compared with = and <>, and stand before IN")
-	case *ast.Array:
-		return nil, unsupported(e.Pos, "an array")
+	case *ast.Row, *ast.Array, *ast.Struct, *ast.Index, *ast.Slice, *ast.FieldAccess:
+		return x.nested(e)
 	case *ast.ArraySubquery:
-		return nil, unsupported(e.Pos, "an array of a subquery")
-	case *ast.Struct:
-		return nil, unsupported(e.Pos, "a struct literal")
+		return nil, unsupported(e.Pos, "an array of a subquery").WithHint("write (SELECT array_agg(x) FROM …)")
 	case *ast.Map:
-		return nil, unsupported(e.Pos, "a map")
-	case *ast.Index, *ast.Slice:
-		return nil, unsupported(e.At(), "indexing")
-	case *ast.FieldAccess:
-		return nil, unsupported(e.Pos, "field access")
+		return nil, unsupported(e.Pos, "a map").WithHint("use a list of structs")
 	}
 	return nil, unsupported(e.At(), "this expression")
 }
@@ -184,6 +176,11 @@ func (x *exprBinder) column(e *ast.ColumnRef) (expr.Expr, error) {
 		if x.alias != nil && len(e.Parts) == 1 && sqlerr.CodeOf(err) == sqlerr.UnknownColumn {
 			if a := x.alias(e.Parts[0].Name); a != nil {
 				return a, nil
+			}
+		}
+		if len(e.Parts) > 1 {
+			if f, ok, ferr := x.structColumn(e); ok {
+				return f, ferr
 			}
 		}
 		return nil, err

@@ -41,6 +41,9 @@ const defaultScale = 16
 func Type(t *ast.TypeName) (sqltype.Type, error) { return typeName(t) }
 
 func typeName(t *ast.TypeName) (sqltype.Type, error) {
+	if typ, ok, err := nestedType(t); ok {
+		return typ, err
+	}
 	name := strings.TrimPrefix(t.Name, "pg_catalog.")
 	kind, ok := typeKinds[name]
 	if !ok {
@@ -81,9 +84,6 @@ func typeName(t *ast.TypeName) (sqltype.Type, error) {
 	case (kind == sqltype.Timestamp || kind == sqltype.TimestampTZ || kind == sqltype.Time) && len(mods) == 1 && mods[0] == 6:
 	case len(mods) > 0:
 		return sqltype.Type{}, unsupported(t.Pos, "a modifier of type %s", t.Name).WithHint("leave it out")
-	}
-	for range t.Dims {
-		out = sqltype.ListOf(out)
 	}
 	return out, nil
 }
