@@ -92,8 +92,9 @@ type Coordinator struct {
 	limits   limits
 	log      *slog.Logger
 
-	pages   *pages
-	running sync.WaitGroup // queries
+	pages    *pages
+	sessions *sessions
+	running  sync.WaitGroup // queries
 
 	mu       sync.Mutex
 	draining bool
@@ -121,7 +122,7 @@ func New(r resolver.Resolver, options ...Option) (*Coordinator, error) {
 	if c.tables != "" {
 		c.readRoots = append(c.readRoots, c.tables)
 	}
-	local, err := engine.Open(engine.Config{Tables: c.tables, ReadRoots: c.readRoots, Threads: runtime.GOMAXPROCS(0), Memory: c.memory})
+	local, err := engine.Open(engine.Config{Tables: c.tables, ReadRoots: c.readRoots, Threads: runtime.GOMAXPROCS(0), Memory: c.memory, SessionMemory: sessionMemory})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func New(r resolver.Resolver, options ...Option) (*Coordinator, error) {
 		cfg: c, instance: identity.NewInstance(), started: time.Now(), engine: local, limits: c.limits, log: c.logger,
 		dialer: httpserve.NewDialer(credentials, credentials.Secret), queries: map[string]*query{},
 	}
-	co.pages = newPages(co)
+	co.pages, co.sessions = newPages(co), newSessions(local)
 	co.poller = resolver.NewPoller(c.resolver, co.dialer, c.logger)
 	co.server, err = httpserve.Listen(httpserve.Config{
 		Listen: c.listen, Credentials: credentials, Bearer: credentials.Token, AllowHosts: c.allowHosts, AllowOrigins: c.allowOrigins,
@@ -164,6 +165,7 @@ func (c *Coordinator) Serve(ctx context.Context) error {
 	c.cancelAll()
 	c.running.Wait()
 	c.pages.close()
+	c.sessions.close()
 	stop()
 	wg.Wait()
 	c.dialer.Close()
@@ -225,6 +227,7 @@ func (c *Coordinator) handler() http.Handler {
 	srv := connect.NewServer(api.Server())
 	apiv1connect.RegisterQueryServiceHandler(srv, &queryService{coordinator: c})
 	apiv1connect.RegisterClusterServiceHandler(srv, &clusterService{coordinator: c})
+	apiv1connect.RegisterSessionServiceHandler(srv, &sessionService{coordinator: c})
 	apiv1connect.RegisterVersionServiceHandler(srv, &versionService{coordinator: c})
 	grpcreflect.Register(srv)
 	connecthttp.Mount(
@@ -239,7 +242,7 @@ func (c *Coordinator) handler() http.Handler {
 		}),
 	)
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(
-		apiv1connect.QueryServiceName, apiv1connect.ClusterServiceName, apiv1connect.VersionServiceName,
+		apiv1connect.QueryServiceName, apiv1connect.SessionServiceName, apiv1connect.ClusterServiceName, apiv1connect.VersionServiceName,
 	)))
 	return mux
 }

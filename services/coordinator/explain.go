@@ -136,7 +136,7 @@ func (s *queryService) Explain(ctx context.Context, req *apiv1.ExplainRequest) (
 		}
 		out.End = end
 	} else {
-		plan, err := c.engine.Plan(ctx, req.GetStatement())
+		plan, err := q.session.Plan(ctx, req.GetStatement())
 		if err != nil {
 			return nil, rpcerr.ToAPI(err, q.id, 0)
 		}

@@ -41,6 +41,7 @@ type query struct {
 	id        string
 	statement string
 	options   *apiv1.QueryOptions
+	session   *engine.Session
 	started   time.Time
 	cancel    context.CancelCauseFunc
 	done      chan struct{}
@@ -72,16 +73,23 @@ func (c *Coordinator) start(ctx context.Context, statement string, options *apiv
 	if options.GetBatchRows() > 65536 {
 		return nil, nil, sqlerr.Newf(sqlerr.InvalidParameter, sqlerr.Pos{}, "batch_rows is 1 to 65536, not %d", options.GetBatchRows())
 	}
+	session, err := c.sessions.of(options.GetSessionId())
+	if err != nil {
+		return nil, nil, err
+	}
 	var b [8]byte
 	_, _ = rand.Read(b[:])
 	q := &query{
-		id: "q" + hex.EncodeToString(b[:]), statement: statement, options: options, started: time.Now(), done: make(chan struct{}),
+		id: "q" + hex.EncodeToString(b[:]), statement: statement, options: options, session: session, started: time.Now(), done: make(chan struct{}),
 		progress: map[taskRef]*workerv1.TaskProgress{}, metrics: map[taskRef]*workerv1.TaskMetrics{}, memory: map[string]uint64{}, usedNow: map[string]uint64{},
 	}
 	ctx, q.cancel = context.WithCancelCause(ctx)
 	timeout := c.cfg.timeout
 	if asked := options.GetTimeout().AsDuration(); asked > 0 && (timeout <= 0 || asked < timeout) {
 		timeout = asked
+	}
+	if own := session.Timeout(); own > 0 && (timeout <= 0 || own < timeout) {
+		timeout = own
 	}
 	if timeout > 0 {
 		var stop context.CancelFunc
@@ -160,7 +168,7 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 	refusals := 0
 	next := wish{version: q.options.GetWorkerVersion(), avoid: map[string]bool{}}
 	for {
-		plan, err := c.engine.Plan(ctx, q.statement)
+		plan, err := q.session.Plan(ctx, q.statement)
 		if err != nil {
 			return err
 		}

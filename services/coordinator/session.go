@@ -1,0 +1,116 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/fletchdb/fletch/engine"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
+	"github.com/fletchdb/fletch/gen/go/fletch/api/v1/apiv1connect"
+	"github.com/fletchdb/fletch/services/internal/rpcerr"
+)
+
+// Bounds of sessions: how long one lives without a statement, and how many there are.
+const (
+	sessionIdle = 30 * time.Minute
+	maxSessions = 10_000
+)
+
+// sessionMemory is the bytes that the tables of one session may take.
+const sessionMemory = 256 << 20
+
+// sessions is the API's sessions by id.
+type sessions struct {
+	engine *engine.Engine
+
+	mu   sync.Mutex
+	open map[string]*session
+}
+
+// A session is an engine's session with the clock of its idle time.
+type session struct {
+	*engine.Session
+	idle *time.Timer
+}
+
+func newSessions(e *engine.Engine) *sessions {
+	return &sessions{engine: e, open: map[string]*session{}}
+}
+
+// add makes a session.
+func (s *sessions) add() (id string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) >= maxSessions {
+		return "", sqlerr.Newf(sqlerr.TooManyQueries, sqlerr.Pos{}, "%d sessions are open", maxSessions).WithHint("close sessions that are not used")
+	}
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	id = "s" + hex.EncodeToString(b[:])
+	s.open[id] = &session{s.engine.NewSession(), time.AfterFunc(sessionIdle, func() { s.drop(id) })}
+	return id, nil
+}
+
+func (s *sessions) drop(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.open[id]; o != nil {
+		o.idle.Stop()
+		delete(s.open, id)
+	}
+}
+
+// of is the session that a statement asks for: a fresh one for no id.
+func (s *sessions) of(id string) (*engine.Session, error) {
+	if id == "" {
+		return s.engine.NewSession(), nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.open[id]
+	if o == nil {
+		return nil, connect.Errorf(connect.CodeNotFound, "no such session: it was closed, or not used for %s, or is another server's", sessionIdle)
+	}
+	o.idle.Reset(sessionIdle)
+	return o.Session, nil
+}
+
+func (s *sessions) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, o := range s.open {
+		o.idle.Stop()
+		delete(s.open, id)
+	}
+}
+
+// sessionService opens and closes sessions.
+type sessionService struct{ coordinator *Coordinator }
+
+var _ apiv1connect.SessionServiceHandler = (*sessionService)(nil)
+
+func (s *sessionService) OpenSession(_ context.Context, req *apiv1.OpenSessionRequest) (*apiv1.OpenSessionResponse, error) {
+	if err := known(req); err != nil {
+		return nil, err
+	}
+	id, err := s.coordinator.sessions.add()
+	if err != nil {
+		return nil, rpcerr.ToAPI(err, "", 0)
+	}
+	return &apiv1.OpenSessionResponse{SessionId: id, IdleTimeout: durationpb.New(sessionIdle)}, nil
+}
+
+func (s *sessionService) CloseSession(_ context.Context, req *apiv1.CloseSessionRequest) (*apiv1.CloseSessionResponse, error) {
+	if err := known(req); err != nil {
+		return nil, err
+	}
+	s.coordinator.sessions.drop(req.GetSessionId())
+	return &apiv1.CloseSessionResponse{}, nil
+}
