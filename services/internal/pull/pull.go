@@ -49,7 +49,8 @@ type Stream struct {
 	reader *arrowwire.Reader
 }
 
-// Open asks the producer for a partition. It returns at once; errors come from Next or Receive.
+// Open asks the producer for a partition, and returns when it has begun to answer or has refused; a refusal may come from Next or
+// Receive instead. The stream ends with ctx, or with Close.
 func Open(ctx context.Context, d *httpserve.Dialer, producer *workerv1.Producer, req *workerv1.ExecuteTaskRequest) (*Stream, error) {
 	s := &Stream{url: producer.GetUrl()}
 	s.ctx, s.cancel = context.WithCancel(ctx)
@@ -65,7 +66,11 @@ func Open(ctx context.Context, d *httpserve.Dialer, producer *workerv1.Producer,
 // Receive gives the next message as it came, for one who relays it: the end message is one, and io.EOF comes only after it.
 func (s *Stream) Receive(m *arrowwire.Message) error {
 	err := s.stream.Receive(m)
-	if err == nil || errors.Is(err, io.EOF) {
+	if err == nil {
+		return nil
+	}
+	m.Release() // a message of another worker is refused after it was read
+	if errors.Is(err, io.EOF) {
 		return err
 	}
 	return rpcerr.FromWorker(s.ctx, s.url, err)
