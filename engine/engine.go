@@ -27,6 +27,8 @@ type Config struct {
 	Threads   int      // goroutines per query; 0: one per CPU
 	Memory    int64    // bytes that a query may use; 0: no limit
 	BatchRows int      // rows per batch; 0: vector.DefaultBatch
+
+	SessionMemory int64 // bytes that the tables of a session may take; 0: no limit
 }
 
 // An Engine runs queries. Its methods may be called from any goroutine.

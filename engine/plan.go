@@ -34,11 +34,11 @@ type Plan struct {
 // Analyze tells that the plan's rows are not the result, but what running it counted.
 func (p *Plan) Analyze() bool { return p.analyze }
 
-// Local tells that the plan reads no file, so that no worker is needed.
-func (p *Plan) Local() bool { return !p.analyze && local(p.Root) }
+// Local tells that the plan is this process's own to run: it reads no file, or a table in this process's memory.
+func (p *Plan) Local() bool { return len(p.memory) > 0 || !p.analyze && local(p.Root) }
 
 func local(n physical.Node) bool {
-	if s, ok := n.(*physical.Scan); ok && s.Format != physical.Memory {
+	if _, ok := n.(*physical.Scan); ok {
 		return false
 	}
 	for _, c := range n.Children() {

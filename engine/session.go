@@ -12,6 +12,7 @@ import (
 	"github.com/fletchdb/fletch/engine/arrowio"
 	"github.com/fletchdb/fletch/engine/ast"
 	"github.com/fletchdb/fletch/engine/bind"
+	"github.com/fletchdb/fletch/engine/budget"
 	"github.com/fletchdb/fletch/engine/catalog"
 	"github.com/fletchdb/fletch/engine/exec"
 	"github.com/fletchdb/fletch/engine/expr"
@@ -183,6 +184,9 @@ func (s *Session) createTable(ctx context.Context, st *ast.CreateTable) (*Plan, 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.room(t.rows.Bytes(), st.At()); err != nil {
+		return nil, err
+	}
 	delete(s.views, name)
 	delete(s.external, name)
 	s.serial++
@@ -192,6 +196,18 @@ func (s *Session) createTable(ctx context.Context, st *ast.CreateTable) (*Plan, 
 		return counted(made), nil
 	}
 	return nothing(), nil
+}
+
+// room tells whether the session's tables may take n more bytes. s.mu is held.
+func (s *Session) room(n int64, pos sqlerr.Pos) error {
+	for _, t := range s.tables {
+		n += t.rows.Bytes()
+	}
+	if limit := s.engine.cfg.SessionMemory; limit > 0 && n > limit {
+		return sqlerr.Newf(sqlerr.MemoryLimit, pos, "the session's tables would take %s, over the limit of %s", budget.Bytes(n), budget.Bytes(limit)).
+			WithHint("drop tables, or keep less in them")
+	}
+	return nil
 }
 
 // queryFields is the columns of CREATE TABLE … AS: the query's, under the names and types that the statement gives.
@@ -319,6 +335,9 @@ func (s *Session) insert(ctx context.Context, st *ast.Insert) (*Plan, error) {
 	now := s.tables[name]
 	if now == nil || now.version != t.version && !slices.EqualFunc(now.rows.Fields(), fields, func(a, b physical.Field) bool { return a.Name == b.Name && a.Type.Equal(b.Type) }) {
 		return nil, sqlerr.Newf(sqlerr.UnknownTable, st.Table.At(), "table %q was dropped or replaced meanwhile", name)
+	}
+	if err := s.room(added.Bytes(), st.At()); err != nil {
+		return nil, err
 	}
 	s.serial++
 	s.tables[name] = &sessionTable{rows: now.rows.With(batches...), notNull: now.notNull, version: s.serial}

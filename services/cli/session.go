@@ -94,15 +94,30 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// cluster runs statements on a server.
+// cluster runs statements on a server, in one session there.
 type cluster struct {
 	client  *client.Client
 	options client.Options
+	opened  bool
 }
 
-func (r *cluster) close() { r.client.Close() }
+func (r *cluster) close() {
+	if r.options.SessionID != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), serverGrace)
+		defer cancel()
+		_ = r.client.CloseSession(ctx, r.options.SessionID) // else its idle time closes it
+	}
+	r.client.Close()
+}
 
 func (r *cluster) start(ctx context.Context, statement string, shows *progress) (result, error) {
+	if !r.opened {
+		id, err := r.client.OpenSession(ctx)
+		if err != nil {
+			return nil, ended(ctx, err)
+		}
+		r.opened, r.options.SessionID = true, id
+	}
 	o := r.options
 	if shows != nil {
 		o.Progress = shows.query

@@ -119,11 +119,12 @@ type Options struct {
 	Memory        int64 // bytes
 	Threads       int
 	BatchRows     int
+	SessionID     string                     // of OpenSession; empty: the statement stands alone
 	Progress      func(*apiv1.QueryProgress) // called now and then while the statement runs; nil: never
 }
 
 func (o Options) message() *apiv1.QueryOptions {
-	m := &apiv1.QueryOptions{WorkerVersion: o.WorkerVersion, MemoryLimit: uint64(max(0, o.Memory)), Threads: uint32(max(0, o.Threads)), BatchRows: uint32(max(0, o.BatchRows))}
+	m := &apiv1.QueryOptions{WorkerVersion: o.WorkerVersion, MemoryLimit: uint64(max(0, o.Memory)), Threads: uint32(max(0, o.Threads)), BatchRows: uint32(max(0, o.BatchRows)), SessionId: o.SessionID}
 	if o.Timeout > 0 {
 		m.Timeout = durationpb.New(o.Timeout)
 	}
@@ -321,6 +322,28 @@ func split(b []byte) (*ipc.Message, error) {
 		return nil, errors.New("decode result: malformed message")
 	}
 	return ipc.NewMessage(memory.NewBufferBytes(b[8:8+n]), memory.NewBufferBytes(b[8+n:])), nil
+}
+
+// OpenSession makes a session for statements that know of each other. A server that has none gives "", and every statement
+// stands alone.
+func (c *Client) OpenSession(ctx context.Context) (id string, err error) {
+	err = c.each(func(cl *connect.Client) error {
+		res, err := apiv1connect.NewSessionServiceClient(cl).OpenSession(ctx, &apiv1.OpenSessionRequest{})
+		if connect.CodeOf(err) == connect.CodeUnimplemented {
+			return nil
+		}
+		id = res.GetSessionId()
+		return err
+	})
+	return id, err
+}
+
+// CloseSession forgets a session.
+func (c *Client) CloseSession(ctx context.Context, id string) error {
+	return c.each(func(cl *connect.Client) error {
+		_, err := apiv1connect.NewSessionServiceClient(cl).CloseSession(ctx, &apiv1.CloseSessionRequest{SessionId: id})
+		return err
+	})
 }
 
 // Workers shows the workers that the coordinator sees.

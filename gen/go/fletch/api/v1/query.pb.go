@@ -36,7 +36,10 @@ type QueryOptions struct {
 	// Goroutines per task; at most the worker's own number.
 	Threads uint32 `protobuf:"varint,4,opt,name=threads,proto3" json:"threads,omitempty"`
 	// Rows per batch inside the engine, 1 to 65536, for tests.
-	BatchRows     uint32 `protobuf:"varint,5,opt,name=batch_rows,json=batchRows,proto3" json:"batch_rows,omitempty"`
+	BatchRows uint32 `protobuf:"varint,5,opt,name=batch_rows,json=batchRows,proto3" json:"batch_rows,omitempty"`
+	// The session that the statement belongs to; empty is one of its own, which is gone with the statement. An id that the server does
+	// not know, or no longer, is NOT_FOUND.
+	SessionId     string `protobuf:"bytes,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -104,6 +107,13 @@ func (x *QueryOptions) GetBatchRows() uint32 {
 		return x.BatchRows
 	}
 	return 0
+}
+
+func (x *QueryOptions) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
 }
 
 // ExecuteRequest is a statement to run.
@@ -1485,14 +1495,16 @@ var File_fletch_api_v1_query_proto protoreflect.FileDescriptor
 
 const file_fletch_api_v1_query_proto_rawDesc = "" +
 	"\n" +
-	"\x19fletch/api/v1/query.proto\x12\rfletch.api.v1\x1a\x19fletch/api/v1/error.proto\x1a\x1ffletch/options/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xc6\x01\n" +
+	"\x19fletch/api/v1/query.proto\x12\rfletch.api.v1\x1a\x19fletch/api/v1/error.proto\x1a\x1ffletch/options/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xe5\x01\n" +
 	"\fQueryOptions\x12%\n" +
 	"\x0eworker_version\x18\x01 \x01(\tR\rworkerVersion\x123\n" +
 	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12!\n" +
 	"\fmemory_limit\x18\x03 \x01(\x04R\vmemoryLimit\x12\x18\n" +
 	"\athreads\x18\x04 \x01(\rR\athreads\x12\x1d\n" +
 	"\n" +
-	"batch_rows\x18\x05 \x01(\rR\tbatchRows\"\xad\x01\n" +
+	"batch_rows\x18\x05 \x01(\rR\tbatchRows\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x06 \x01(\tR\tsessionId\"\xad\x01\n" +
 	"\x0eExecuteRequest\x12\x1c\n" +
 	"\tstatement\x18\x01 \x01(\tR\tstatement\x125\n" +
 	"\aoptions\x18\x02 \x01(\v2\x1b.fletch.api.v1.QueryOptionsR\aoptions\x12F\n" +
