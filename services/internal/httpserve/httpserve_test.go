@@ -566,7 +566,8 @@ func TestReadersThatStop(t *testing.T) {
 			}
 			defer res.Body.Close()
 			select {
-			case <-ended:
+			case err := <-ended:
+				t.Logf("the write fails by: %v", err)
 			case <-time.After(patience):
 				t.Fatal("the handler still waits for a reader that does not read")
 			}
@@ -680,7 +681,8 @@ func TestCutOff(t *testing.T) {
 				defer res.Body.Close()
 			}
 			select {
-			case <-failed:
+			case err := <-failed:
+				t.Logf("the write fails by: %v", err)
 			case <-time.After(patience):
 				t.Error("the write goes on")
 			}
