@@ -5,6 +5,7 @@ package sqlerr
 import (
 	"errors"
 	"fmt"
+	"io"
 )
 
 // A Code names a kind of error for programs. Codes are part of the API: one is never renamed or given another meaning.
@@ -94,7 +95,13 @@ func (e *Error) Error() string {
 	return e.Message + " (" + e.Hint + ")"
 }
 
-func (e *Error) Unwrap() error { return e.Err }
+// Unwrap is the cause. An io.EOF is not told as such: to whoever reads rows it says that all have come.
+func (e *Error) Unwrap() error {
+	if errors.Is(e.Err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return e.Err
+}
 
 // New makes an error with a code and a place; pos may be zero.
 func New(code Code, pos Pos, message string) *Error {

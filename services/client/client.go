@@ -191,7 +191,7 @@ func (r *Result) Schema() (*arrow.Schema, error) {
 			return nil, r.err
 		}
 		if err != nil {
-			r.err = fmt.Errorf("decode result: %w", err)
+			r.err = sqlerr.Newf(sqlerr.Internal, sqlerr.Pos{}, "decode result: %w", err)
 			return nil, r.err
 		}
 		r.reader = reader
@@ -216,12 +216,16 @@ func (r *Result) Next() (arrow.RecordBatch, error) {
 	case r.End != nil:
 		return nil, io.EOF
 	case r.reader != nil && r.reader.Err() != nil:
-		return nil, fmt.Errorf("decode result: %w", r.reader.Err())
+		return nil, sqlerr.Newf(sqlerr.Internal, sqlerr.Pos{}, "decode result: %w", r.reader.Err())
 	}
 	return nil, r.incomplete(io.ErrUnexpectedEOF)
 }
 
+// incomplete says that a result broke off. The wire's clean end is no cause to tell: io.EOF is the end of a whole result.
 func (r *Result) incomplete(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
 	return &sqlerr.Error{Code: sqlerr.WorkerLost, Message: "the connection to the server broke before the result was complete", Hint: "run the statement again", Err: err}
 }
 
@@ -312,14 +316,14 @@ func failure(m *apiv1.QueryError) error {
 // split takes one encapsulated Arrow IPC message apart; nil is the end of the stream.
 func split(b []byte) (*ipc.Message, error) {
 	if len(b) < 8 || binary.LittleEndian.Uint32(b) != 0xffffffff {
-		return nil, errors.New("decode result: malformed message")
+		return nil, sqlerr.New(sqlerr.Internal, sqlerr.Pos{}, "decode result: malformed message")
 	}
 	n := int(binary.LittleEndian.Uint32(b[4:]))
 	if n == 0 {
 		return nil, nil
 	}
 	if n < 8 || n > len(b)-8 {
-		return nil, errors.New("decode result: malformed message")
+		return nil, sqlerr.New(sqlerr.Internal, sqlerr.Pos{}, "decode result: malformed message")
 	}
 	return ipc.NewMessage(memory.NewBufferBytes(b[8:8+n]), memory.NewBufferBytes(b[8+n:])), nil
 }
