@@ -202,7 +202,9 @@ func TestMutations(t *testing.T) {
 	if len(mutations) < 150 {
 		t.Errorf("%d mutations, want 150", len(mutations))
 	}
-	needed.check(t)
+	if needed.seen >= len(mutations) { // not with -run for some
+		needed.check(t)
+	}
 }
 
 // alikeFacts are the facts of a surface that changed as another one did.
@@ -265,6 +267,7 @@ func (m *mutation) judge(t *testing.T, surface string, findings []verdict.Findin
 // neededRules knows of each rule in a surface's list a mutation that no other rule of the list finds.
 type neededRules struct {
 	mu    sync.Mutex
+	seen  int
 	alone map[string]string
 }
 
@@ -288,9 +291,10 @@ func (n *neededRules) add(name string, findings []verdict.Finding) {
 			by = append(by, rule)
 		}
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.seen++
 	if len(by) == 1 {
-		n.mu.Lock()
-		defer n.mu.Unlock()
 		n.alone[by[0]] = name
 	}
 }

@@ -268,6 +268,7 @@ func (c *check) surface(ctx context.Context, s config.Surface) (Surface, error) 
 		return out, err
 	}
 	facts.Findings = append(facts.Findings, broken...)
+	sortFindings(facts.Findings)
 	if len(broken) > 0 {
 		out.State = Changed
 	}
@@ -455,10 +456,14 @@ func (c *check) compare(ctx context.Context, s config.Surface, current, baseline
 		f.Why = verdict.Why(a.Rule, peer)
 		found = append(found, f)
 	}
+	return found, nil
+}
+
+// sortFindings puts breaks first, then what stands first in the repository.
+func sortFindings(found []verdict.Finding) {
 	slices.SortStableFunc(found, func(a, b verdict.Finding) int {
 		return cmp.Or(cmp.Compare(rank(a.Class), rank(b.Class)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
 	})
-	return found, nil
 }
 
 func rank(c verdict.Class) int {

@@ -139,7 +139,7 @@ func text(w io.Writer, r *gate.Result, verbose bool) error {
 		fmt.Fprintf(&b, "\n%s: %s\n  %s, policy %s, %s: %s\n", s.Name, outcome(s), s.Path, s.Policy, versions(s), summary(s))
 		for _, f := range shown(s, verbose) {
 			fmt.Fprintf(&b, "\n  %s  %s\n    %s [%s]\n", f.Class, place(f.Path, f.Line, f.Column), f.Message, f.Rule)
-			if f.Why != "" {
+			if f.Why != "" && f.Class != verdict.Addition { // the verdict says it once for all
 				fmt.Fprintf(&b, "    %s\n", f.Why)
 			}
 		}

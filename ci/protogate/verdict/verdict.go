@@ -99,6 +99,7 @@ const (
 
 // Decide gives the reasons against the surface as it is, most important first; none is a pass.
 func Decide(f Facts) []Verdict {
+	f.Findings = Distinct(f.Findings)
 	d := &decision{Facts: f}
 	switch {
 	case f.Surface.Policy == config.Stable && f.Surface.Version == "":

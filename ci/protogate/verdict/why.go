@@ -106,21 +106,22 @@ var stronger = map[string]string{
 	"FIELD_WIRE_COMPATIBLE_TYPE":                  "FIELD_SAME_TYPE",
 	"FIELD_WIRE_JSON_COMPATIBLE_CARDINALITY":      "FIELD_SAME_CARDINALITY",
 	"FIELD_WIRE_COMPATIBLE_CARDINALITY":           "FIELD_SAME_CARDINALITY",
+	"FIELD_SAME_JSON_NAME":                        "FIELD_SAME_NAME",
 }
 
-// Distinct leaves out what a stronger rule says of the same place. The order stays.
+// Distinct leaves out what a stronger rule says of the same line. The order stays.
 func Distinct(findings []Finding) []Finding {
 	type place struct {
-		rule, path   string
-		line, column int
+		rule, path string
+		line       int
 	}
 	said := map[place]bool{}
 	for _, f := range findings {
-		said[place{f.Rule, f.Path, f.Line, f.Column}] = true
+		said[place{f.Rule, f.Path, f.Line}] = true
 	}
 	var out []Finding
 	for _, f := range findings {
-		if strong := stronger[f.Rule]; strong == "" || !said[place{strong, f.Path, f.Line, f.Column}] {
+		if strong := stronger[f.Rule]; strong == "" || !said[place{strong, f.Path, f.Line}] {
 			out = append(out, f)
 		}
 	}
