@@ -6,12 +6,14 @@
 package arrowwire
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"unsafe"
 
 	"connectrpc.com/connect/v2/connectproto"
 	"github.com/apache/arrow-go/v18/arrow"
@@ -165,18 +167,37 @@ func (c Codec) MarshalWrite(ctx context.Context, dst io.Writer, msg any) error {
 	return m.writeBody(dst)
 }
 
-// headSize is at least the bytes that appendHead appends.
-func (m *Message) headSize() int { return len(m.Header) + len(m.App) + 4*binary.MaxVarintLen32 + 8 }
+// alignment is where in an encoded message its body begins, in bytes: at a multiple. A reader can then use the body where it came
+// to lie.
+const alignment = 64
 
-// appendHead appends all of the encoded message that stands before its body.
+// headSize is at least the bytes that appendHead appends.
+func (m *Message) headSize() int {
+	return len(m.Header) + len(m.App) + 4*binary.MaxVarintLen32 + 8 + alignment
+}
+
+// appendHead appends to nothing all of the encoded message that stands before its body. The header is filled up by zeros, which
+// its readers do not look at, until the body is aligned.
 func (m *Message) appendHead(head []byte) []byte {
+	size := m.Size()
 	if len(m.Header) > 0 {
-		head = protowire.AppendBytes(protowire.AppendTag(head, fieldHeader, protowire.BytesType), m.Header)
+		behind := 0
+		if len(m.App) > 0 {
+			behind += protowire.SizeTag(fieldApp) + protowire.SizeBytes(len(m.App))
+		}
+		behind += protowire.SizeTag(fieldBody) + protowire.SizeVarint(uint64(size))
+		padded := len(m.Header)
+		for size > 0 && (protowire.SizeTag(fieldHeader)+protowire.SizeBytes(padded)+behind)%alignment != 0 {
+			padded++
+		}
+		head = protowire.AppendVarint(protowire.AppendTag(head, fieldHeader, protowire.BytesType), uint64(padded))
+		head = append(head, m.Header...)
+		head = append(head, make([]byte, padded-len(m.Header))...)
 	}
 	if len(m.App) > 0 {
 		head = protowire.AppendBytes(protowire.AppendTag(head, fieldApp, protowire.BytesType), m.App)
 	}
-	if size := m.Size(); size > 0 {
+	if size > 0 {
 		head = protowire.AppendVarint(protowire.AppendTag(head, fieldBody, protowire.BytesType), uint64(size))
 	}
 	return head
@@ -211,88 +232,105 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// UnmarshalRead reads msg. A *Message gets copies, its body in a buffer that Release recycles.
+// UnmarshalRead reads msg. A *Message gets a copy of its header and, in memory that Release recycles, its body.
+//
+// connect reads a message into a buffer of its own pool, hands it over here, and keeps nothing of it but the buffer itself, for
+// the next message. So a large body is not copied: the message takes the memory of the buffer, which gets other memory.
 func (c Codec) UnmarshalRead(ctx context.Context, src io.Reader, msg any) error {
 	m, ok := msg.(*Message)
 	if !ok {
 		return c.BinaryCodec.UnmarshalRead(ctx, src, msg)
 	}
-	var data []byte
-	if b, ok := src.(interface {
-		Len() int
-		Next(int) []byte
-	}); ok {
-		data = b.Next(b.Len())
-	} else {
-		var err error
-		if data, err = io.ReadAll(src); err != nil {
+	b, ok := src.(*bytes.Buffer)
+	if !ok {
+		data, err := io.ReadAll(src)
+		if err != nil {
 			return err
 		}
+		return m.decode(data, nil)
 	}
-	return m.decode(data)
+	data := b.Bytes()
+	err := m.decode(data, func() { *b = *bytes.NewBuffer(bodies.get(len(data) + bytes.MinRead)[:0]) })
+	b.Reset()
+	return err
 }
 
-// decode reads an encoded message into *m, which holds nothing yet.
-func (m *Message) decode(data []byte) error {
+// decode reads an encoded message into *m, which holds nothing yet. It calls take before it keeps a part of data, and copies all
+// if take is nil.
+func (m *Message) decode(data []byte, take func()) error {
 	*m = Message{}
-	if err := m.decodeFields(data); err != nil {
-		m.Release()
-		return fmt.Errorf("decode FlightData: %w", err)
-	}
-	return nil
-}
-
-func (m *Message) decodeFields(data []byte) error {
-	for len(data) > 0 {
-		number, kind, n := protowire.ConsumeTag(data)
+	var body []byte
+	for rest := data; len(rest) > 0; {
+		number, wireType, n := protowire.ConsumeTag(rest)
 		if n < 0 {
-			return protowire.ParseError(n)
+			return fmt.Errorf("decode FlightData: %w", protowire.ParseError(n))
 		}
-		data = data[n:]
-		if kind != protowire.BytesType {
-			if n = protowire.ConsumeFieldValue(number, kind, data); n < 0 {
-				return protowire.ParseError(n)
-			}
-			data = data[n:]
+		size := protowire.ConsumeFieldValue(number, wireType, rest[n:])
+		if size < 0 {
+			return fmt.Errorf("decode FlightData: %w", protowire.ParseError(size))
+		}
+		field := rest[n : n+size]
+		rest = rest[n+size:]
+		if wireType != protowire.BytesType {
 			continue
 		}
-		value, n := protowire.ConsumeBytes(data)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		data = data[n:]
+		value, _ := protowire.ConsumeBytes(field)
 		switch number {
 		case fieldHeader:
-			m.Header = append([]byte(nil), value...)
+			m.Header = bytes.Clone(value)
 		case fieldApp:
-			m.App = append([]byte(nil), value...)
+			m.App = bytes.Clone(value)
 		case fieldBody:
-			if m.body != nil {
-				m.body.Release()
-			}
-			buf := pool.get(len(value))
-			copy(buf, value)
-			m.body = memory.NewBufferWithAllocator(buf, &pool)
+			body = value
 		}
+	}
+	switch {
+	case body == nil:
+	case take != nil && len(body) >= smallest/2 && uintptr(unsafe.Pointer(unsafe.SliceData(body)))%8 == 0:
+		m.body = memory.NewBufferWithAllocator(body[:len(body):len(body)], taken{data})
+		take()
+	default:
+		own := bodies.get(len(body))
+		copy(own, body)
+		m.body = memory.NewBufferWithAllocator(own, taken{own})
 	}
 	return nil
 }
 
-// pool recycles bodies. It is an arrow allocator only so that the last Release of a body finds its way back.
-var pool bodies
+// taken is the memory that a body lies in. It is an arrow allocator only so that the body's last Release finds its way back.
+type taken struct{ memory []byte }
 
-type bodies struct{ classes [8]sync.Pool }
+// Allocate gives n bytes.
+func (taken) Allocate(n int) []byte { return make([]byte, n) }
 
-// smallest is the size of the first class, in bytes; each has twice the one before. Shorter bodies than half of it are not worth
-// keeping, and would hold too much memory each.
-const smallest = 64 << 10
+// Reallocate gives n bytes that begin as b does.
+func (taken) Reallocate(n int, b []byte) []byte {
+	grown := make([]byte, n)
+	copy(grown, b)
+	return grown
+}
 
-func (p *bodies) get(n int) []byte {
+// Free gives the memory back to the pool, whatever part of it the body is.
+func (t taken) Free([]byte) { bodies.put(t.memory) }
+
+// bodies recycles the memory of bodies.
+var bodies pool
+
+type pool struct{ classes [8]sync.Pool }
+
+// smallest is the size of the first class, in bytes; each has twice the one before, and each a little more for the head of a
+// message. Shorter bodies than half of it are not worth keeping, and would hold too much memory each.
+const (
+	smallest = 64 << 10
+	slack    = 8 << 10
+)
+
+func (p *pool) get(n int) []byte {
 	if n < smallest/2 {
 		return make([]byte, n)
 	}
 	for i := range p.classes {
-		if size := smallest << i; n <= size {
+		if size := smallest<<i + slack; n <= size {
 			if b, ok := p.classes[i].Get().(*[]byte); ok {
 				return (*b)[:n]
 			}
@@ -302,24 +340,13 @@ func (p *bodies) get(n int) []byte {
 	return make([]byte, n)
 }
 
-// Allocate gives n bytes.
-func (p *bodies) Allocate(n int) []byte { return p.get(n) }
-
-// Reallocate gives n bytes that begin as b does.
-func (p *bodies) Reallocate(n int, b []byte) []byte {
-	if n <= cap(b) {
-		return b[:n]
+// put takes back what get gave, or any other memory, which then nobody else may hold.
+func (p *pool) put(b []byte) {
+	if cap(b) >= 2*smallest<<len(p.classes) {
+		return // too much to keep
 	}
-	grown := p.get(n)
-	copy(grown, b)
-	p.Free(b)
-	return grown
-}
-
-// Free takes b back.
-func (p *bodies) Free(b []byte) {
-	for i := range p.classes {
-		if cap(b) == smallest<<i {
+	for i := len(p.classes) - 1; i >= 0; i-- {
+		if cap(b) >= smallest<<i+slack {
 			b = b[:0]
 			p.classes[i].Put(&b)
 			return

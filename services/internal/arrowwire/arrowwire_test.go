@@ -6,23 +6,34 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"unsafe"
 
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"go.uber.org/goleak"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
+	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
+	"github.com/fletchdb/fletch/gen/go/fletch/worker/v1/workerv1connect"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // columns are values of every Arrow type that leaves the engine.
 var columns = []struct {
@@ -210,11 +221,10 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// What was not sent yet can be written as Arrow IPC, too.
 func TestEncapsulated(t *testing.T) {
 	rec := everything(t, memory.DefaultAllocator)
 	defer rec.Release()
-	var direct, relayed []byte
-	relay := NewRelay(replay(stream(t, rec)))
 	e := NewEncoder(rec.Schema())
 	schema, err := e.Schema()
 	if err != nil {
@@ -224,20 +234,23 @@ func TestEncapsulated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var out bytes.Buffer
 	for _, m := range append([]*Message{schema}, batch...) {
 		b, err := m.Encapsulated()
 		if err != nil {
 			t.Fatal(err)
 		}
-		direct = append(direct, b...)
+		out.Write(b)
 		m.Release()
-		if b, _, err = relay.Next(); err != nil {
-			t.Fatal(err)
-		}
-		relayed = append(relayed, b...)
 	}
-	if !bytes.Equal(direct, relayed) {
-		t.Error("a message gives other bytes before it was sent than after")
+	out.Write(EndOfStream)
+	r, err := ipc.NewReader(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	if !r.Next() || !array.RecordEqual(r.RecordBatch(), rec) || r.Next() || out.Len() > 0 {
+		t.Errorf("got %v, %v, and %d bytes are left", r.RecordBatch(), r.Err(), out.Len())
 	}
 }
 
@@ -519,6 +532,164 @@ func TestCodecSharesNoMemory(t *testing.T) {
 	}
 }
 
+// A large body is not copied: the message takes the connection's buffer, which gets other memory.
+func TestLargeBodiesAreTaken(t *testing.T) {
+	rec := numbers(memory.DefaultAllocator, 0, 100_000)
+	defer rec.Release()
+	wire := stream(t, rec)[1]
+	in := new(bytes.Buffer)
+	in.Write(wire)
+	before := in.Bytes()
+	var m Message
+	if err := NewCodec().UnmarshalRead(context.Background(), in, &m); err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(wire, m.Body())
+	if at%alignment != 0 || &before[at] != &m.Body()[0] {
+		t.Errorf("the body stood at %d and is not where it was", at)
+	}
+	if in.Len() != 0 || in.Cap() < len(wire)+bytes.MinRead {
+		t.Errorf("the buffer is left with %d of %d bytes", in.Len(), in.Cap())
+	}
+	body := bytes.Clone(m.Body())
+	for range 3 {
+		in.Write(bytes.Repeat([]byte{0xdb}, len(wire)))
+		if !bytes.Equal(m.Body(), body) {
+			t.Fatal("the buffer is still that of the message")
+		}
+		in.Reset()
+	}
+	m.Release()
+
+	// A body that is not aligned is copied to where it is.
+	var odd bytes.Buffer
+	odd.Write(protowire.AppendBytes(protowire.AppendTag(nil, fieldApp, protowire.BytesType), []byte("x")))
+	odd.Write(wire)
+	if err := NewCodec().UnmarshalRead(context.Background(), &odd, &m); err != nil {
+		t.Fatal(err)
+	}
+	defer m.Release()
+	if p := uintptr(unsafe.Pointer(&m.Body()[0])); p%8 != 0 || !bytes.Equal(m.Body(), body) {
+		t.Errorf("a body at %x", p)
+	}
+
+	// Of two bodies the last counts, and only one lies in the memory that is given back.
+	var twice bytes.Buffer
+	twice.Write(wire)
+	twice.Write(wire)
+	var both Message
+	if err := NewCodec().UnmarshalRead(context.Background(), &twice, &both); err != nil || !bytes.Equal(both.Body(), body) {
+		t.Errorf("two bodies: %v", err)
+	}
+	both.Release()
+}
+
+// What the codec relies on: connect hands over a buffer of its own, and does not look at it afterwards.
+func TestConnectHandsOverItsBuffer(t *testing.T) {
+	const batches, n = 30, 50_000
+	codec := &watching{Codec: NewCodec()}
+	srv := connect.NewServer(RawStream)
+	workerv1connect.RegisterWorkerServiceHandler(srv, producer{batches: batches, rows: n})
+	mux := http.NewServeMux()
+	connecthttp.Mount(mux, srv, connecthttp.WithCodecs(NewCodec()), connecthttp.WithCompressors())
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	for _, option := range []connecthttp.Option{connecthttp.WithGRPCWeb(), nil} {
+		options := []connecthttp.Option{connecthttp.WithCodecs(codec), connecthttp.WithCompressors(), connecthttp.WithReadMaxBytes(ReadLimit)}
+		if option != nil {
+			options = append(options, option)
+		}
+		client := connect.NewClient(connecthttp.NewTransport(server.Client(), server.URL, options...))
+		// Two streams at a time, of which every batch is kept to the end.
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				stream, err := client.CallServerStream(t.Context(), connect.Spec{
+					StreamType: connect.StreamTypeServer, Procedure: workerv1connect.WorkerServiceExecuteTaskProcedure,
+				}, &workerv1.ExecuteTaskRequest{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer func() { _ = stream.Close() }()
+				r, err := NewReader(func(m *Message) error { return stream.Receive(m) })
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer r.Close()
+				var kept []arrow.RecordBatch
+				for {
+					rec, err := r.Next()
+					if err != nil {
+						if !errors.Is(err, io.EOF) {
+							t.Error(err)
+						}
+						break
+					}
+					rec.Retain()
+					kept = append(kept, rec)
+				}
+				if len(kept) != batches {
+					t.Errorf("%d batches came", len(kept))
+				}
+				for i, rec := range kept {
+					for k, v := range rec.Column(0).(*array.Int64).Int64Values() {
+						if v != int64(i*n+k) {
+							t.Errorf("row %d of batch %d is %d", k, i, v)
+							break
+						}
+					}
+					rec.Release()
+				}
+			})
+		}
+		all.Wait()
+	}
+	if codec.large.Load() != 4*batches || codec.buffers.Load() != 4*batches {
+		t.Errorf("of %d large messages %d came in a buffer of connect's", codec.large.Load(), codec.buffers.Load())
+	}
+}
+
+// watching counts what a codec is given.
+type watching struct {
+	Codec
+	large, buffers atomic.Int64
+}
+
+func (c *watching) UnmarshalRead(ctx context.Context, src io.Reader, msg any) error {
+	if b, ok := src.(interface{ Len() int }); ok && b.Len() > smallest {
+		c.large.Add(1)
+		if _, ok := src.(*bytes.Buffer); ok {
+			c.buffers.Add(1)
+		}
+	}
+	return c.Codec.UnmarshalRead(ctx, src, msg)
+}
+
+// A producer streams batches of numbers that go on from one to the next.
+type producer struct {
+	workerv1connect.UnimplementedWorkerServiceHandler
+	batches, rows int64
+}
+
+func (p producer) ExecuteTask(ctx context.Context, _ *workerv1.ExecuteTaskRequest, _ workerv1connect.WorkerServiceExecuteTaskServerStream) error {
+	first := numbers(memory.DefaultAllocator, 0, 0)
+	w, err := NewWriter(ctx, first.Schema())
+	if err != nil {
+		return err
+	}
+	for i := range p.batches {
+		rec := numbers(memory.DefaultAllocator, i*p.rows, p.rows)
+		err := w.Write(rec)
+		rec.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return w.End()
+}
+
 // A body goes back to the pool with the last Release of what was made of it, and not before.
 func TestBodiesAreNotRecycledEarly(t *testing.T) {
 	const n = 10_000
@@ -560,22 +731,22 @@ func TestBodiesAreNotRecycledEarly(t *testing.T) {
 }
 
 func TestPoolSizes(t *testing.T) {
-	var p bodies
-	for _, n := range []int{0, 1, smallest/2 - 1, smallest / 2, smallest, smallest + 1, MaxBody, MaxBody + 1, 8 << 20, 8<<20 + 1, ReadLimit} {
-		b := p.Allocate(n)
+	var p pool
+	for _, n := range []int{0, 1, smallest/2 - 1, smallest / 2, smallest, smallest + slack, smallest + slack + 1, MaxBody, MaxBody + slack + 1, 8 << 20, 9 << 20, ReadLimit} {
+		b := p.get(n)
 		if len(b) != n {
 			t.Errorf("asked for %d bytes, got %d", n, len(b))
 		}
-		if b = p.Reallocate(2*n+1, b); len(b) != 2*n+1 {
-			t.Errorf("asked for %d bytes, got %d", 2*n+1, len(b))
+		p.put(b)
+		p.put(make([]byte, 0, n)) // of another's making
+		if b = p.get(n); len(b) != n {
+			t.Errorf("asked for %d bytes again, got %d", n, len(b))
 		}
-		p.Free(b)
 	}
-	p.Free(nil)
-	b := p.Reallocate(3, p.Allocate(smallest))
-	copy(b, "abc")
-	if b = p.Reallocate(2*smallest, b); string(b[:3]) != "abc" {
-		t.Errorf("memory that grew begins with %q", b[:3])
+	p.put(nil)
+	var m taken
+	if b := m.Reallocate(3, append(m.Allocate(1)[:0], 'a')); string(b) != "a\x00\x00" {
+		t.Errorf("memory that grew is %q", b)
 	}
 }
 
@@ -611,7 +782,7 @@ func TestHeadersWithWrongNumbers(t *testing.T) {
 	usual := allocated(func() { _ = drain(whole) })
 	for which := range 2 {
 		var m Message
-		if err := m.decode(whole[which]); err != nil {
+		if err := m.decode(whole[which], nil); err != nil {
 			t.Fatal(err)
 		}
 		for at := 0; at+4 <= len(m.Header); at += 2 {
@@ -634,7 +805,7 @@ func TestHeadersThatAreRefused(t *testing.T) {
 	defer rec.Release()
 	whole := stream(t, rec)
 	var batch Message
-	if err := batch.decode(whole[1]); err != nil {
+	if err := batch.decode(whole[1], nil); err != nil {
 		t.Fatal(err)
 	}
 	defer batch.Release()
@@ -665,7 +836,7 @@ func TestHeadersThatAreRefused(t *testing.T) {
 		message *Message
 		want    string
 	}{
-		{"cut", &Message{Header: batch.Header[:len(batch.Header)/2], body: batch.body}, "malformed header"},
+		{"cut", &Message{Header: batch.Header[:len(batch.Header)/2], body: batch.body}, "decode record batch"},
 		{"one byte", &Message{Header: []byte{1}, body: batch.body}, "malformed header"},
 		{"no body", &Message{Header: batch.Header}, "announces a body of 8000 bytes, 0 came"},
 		{"a short body", &Message{Header: batch.Header, body: memory.NewBufferBytes(batch.Body()[:4000])}, "announces a body of 8000 bytes, 4000 came"},
