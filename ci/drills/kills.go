@@ -18,7 +18,8 @@ import (
 var kills = []drill{
 	{"worker before rows", "a worker is killed while it works, before the first row", 20, 3, killBeforeRows},
 	{"worker after rows", "a worker is killed after the first rows", 20, 4, killAfterRows},
-	{"coordinator", "the coordinator is killed", 5, 1, killCoordinator},
+	{"coordinator", "the coordinator is killed before the first row", 5, 1, killCoordinator},
+	{"coordinator after rows", "the coordinator is killed after the first rows", 5, 2, killCoordinatorAfterRows},
 	{"client", "a client is killed", 5, 1, killClient},
 	{"worker stops", "a worker's process is stopped, and hangs", 2, 1, stopWorker},
 }
@@ -119,7 +120,6 @@ func killAfterRows(ctx context.Context, c *cluster, times int) (r result, err er
 	for line := range strings.Lines(string(all)) {
 		right[line]++
 	}
-	formats := []string{"csv", "json", "arrow", "parquet", "ndjson"}
 	for i := range times {
 		format := formats[i%len(formats)]
 		q, err := c.query(ctx, format, everything)
@@ -173,6 +173,51 @@ func killAfterRows(ctx context.Context, c *cluster, times int) (r result, err er
 	}
 	return r, nil
 }
+
+func killCoordinatorAfterRows(ctx context.Context, c *cluster, times int) (r result, err error) {
+	for i := range times {
+		format := formats[i%len(formats)]
+		q, err := c.query(ctx, format, everything)
+		if err != nil {
+			return r, err
+		}
+		first := make([]byte, 64<<10)
+		if _, err := io.ReadFull(q.out, first); err != nil {
+			return r, fmt.Errorf("read the first rows: %w: %s", err, q.errors.String())
+		}
+		c.coordinator.kill()
+		out, s, code, took, err := q.end(first)
+		if err != nil {
+			return r, err
+		}
+		r.Queries++
+		r.Failed++
+		r.AfterRows++
+		r.Slowest = max(r.Slowest, float64(took.Milliseconds()))
+		switch {
+		case took >= queryLimit:
+			r.Hung++
+		case code == 0 || looksComplete(format, out):
+			r.Wrong++
+			r.fault("%s: exit code %d, what was written looks complete", format, code)
+		case s.Error == nil:
+			r.fault("%s: no error is told of: %s", format, q.errors.String())
+		}
+		if took, err := c.idle(ctx); err != nil || took > time.Second {
+			r.fault("the workers held the query for %s: %v", took, err)
+		}
+		if err := c.again(c.coordinator); err != nil {
+			return r, err
+		}
+		if err := c.settle(ctx); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// formats are what is written in turn.
+var formats = []string{"csv", "json", "arrow", "parquet", "ndjson"}
 
 // looksComplete tells whether a reader of the format would take out for a whole result.
 func looksComplete(format string, out []byte) bool {

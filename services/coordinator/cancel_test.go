@@ -153,7 +153,7 @@ func (d discarding) Next() (arrow.RecordBatch, error) {
 // A client that stops reading is dropped after a while, and its query with it.
 func TestClientThatStopsReading(t *testing.T) {
 	url := startWorker(t, "v1").URL()
-	c := over(t, []string{url}, coordinator.WithPatience(100*time.Millisecond))
+	c := over(t, []string{url}, coordinator.WithPatience(time.Second))
 	r, err := c.Query(t.Context(), long["rows"], client.Options{})
 	if err != nil {
 		t.Fatal(err)

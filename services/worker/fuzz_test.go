@@ -170,7 +170,7 @@ func FuzzSetPlan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
 		var req workerv1.SetPlanRequest
-		if len(b) > maxRequest || proto.Unmarshal(b, &req) != nil {
+		if len(b) > MaxRequest || proto.Unmarshal(b, &req) != nil {
 			return
 		}
 		if req.GetFragment() != nil {

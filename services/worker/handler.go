@@ -26,8 +26,8 @@ import (
 	"github.com/fletchdb/fletch/services/resolver"
 )
 
-// maxRequest is the largest request, in bytes.
-const maxRequest = 4 << 20
+// MaxRequest is the largest request, in bytes.
+const MaxRequest = 4 << 20
 
 // Progress messages of a Watch come this often unless it asks otherwise, and never more often than the minimum.
 const (

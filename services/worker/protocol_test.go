@@ -361,7 +361,7 @@ func TestEndOfTheLease(t *testing.T) {
 
 // A reader that stops reading is dropped; its task ends, the attempt goes on.
 func TestReaderThatStopsReading(t *testing.T) {
-	c := start(t, worker.WithPatience(100*time.Millisecond))
+	c := start(t, worker.WithPatience(time.Second))
 	watch, _ := c.open("q1", 1, 0)
 	plans := c.plans("q1", "SELECT a.* FROM lineitem a, nation", 1)
 	c.set(plans...)

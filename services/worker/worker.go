@@ -216,7 +216,7 @@ func (w *Worker) handler() http.Handler {
 	connecthttp.Mount(
 		mux, srv,
 		connecthttp.WithCodecs(arrowwire.NewCodec(), connectproto.NewJSONCodec()),
-		connecthttp.WithReadMaxBytes(maxRequest),
+		connecthttp.WithReadMaxBytes(MaxRequest),
 		connecthttp.WithCompressors(),
 	)
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(workerv1connect.WorkerServiceName)))
