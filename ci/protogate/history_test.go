@@ -108,7 +108,9 @@ func TestTampering(t *testing.T) {
 				t.Errorf("exit code %d, want %d\n%s%s", code, tc.code, out, errs)
 			}
 			var r struct {
-				Surfaces   []struct{ Verdicts []struct{ ID, Message string } }
+				Surfaces []struct {
+					Verdicts []struct{ ID, Message string }
+				}
 				Repository []struct{ ID, Message string }
 				Problems   []struct{ Message string }
 			}

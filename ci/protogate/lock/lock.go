@@ -260,12 +260,12 @@ func load(root, dir, name string) (*Release, []Fault, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the lock of %s: %w", name, err)
 	}
-	l, err := Parse(string(text))
-	if err == nil && l.Release != name {
-		err = fmt.Errorf("it is the lock of %s", l.Release)
+	l, wrong := Parse(string(text))
+	if wrong == nil && l.Release != name {
+		wrong = fmt.Errorf("it is the lock of %s", l.Release)
 	}
-	if err != nil {
-		return nil, []Fault{{Unreadable, name, name + "/" + Name, err.Error()}}, nil
+	if wrong != nil {
+		return nil, []Fault{{Unreadable, name, name + "/" + Name, wrong.Error()}}, nil
 	}
 	var faults []Fault
 	have, err := Files(dir)

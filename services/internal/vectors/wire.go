@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 
 	"connectrpc.com/connect/v2"
@@ -16,13 +17,16 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/fletchdb/fletch/engine/codec"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
+	planv1 "github.com/fletchdb/fletch/gen/go/fletch/plan/v1"
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
 	"github.com/fletchdb/fletch/services/internal/arrowwire"
 	"github.com/fletchdb/fletch/services/internal/httpserve"
 	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
+	"github.com/fletchdb/fletch/services/worker"
 )
 
 var self = &identityv1.Identity{Version: "v 1/ä", Protocol: 7, InstanceId: strings.Repeat("0a", 16), Build: "go:b", Capabilities: strings.Repeat("c0", 16)}
@@ -108,10 +112,40 @@ func apiVersions(w *writer) {
 func workerLimits(w *writer) {
 	for name, n := range map[string]int{
 		"message_body": arrowwire.MaxBody, "message_read": arrowwire.ReadLimit, "request_headers": httpserve.MaxHeaderBytes,
-		"frame": httpserve.FrameBytes, "streams": httpserve.MaxStreams,
+		"frame": httpserve.FrameBytes, "streams": httpserve.MaxStreams, "request": worker.MaxRequest,
 	} {
 		w.lines("limits/"+name+".txt", fmt.Sprint(n))
 	}
+	w.lines("limits/plan_depth.txt", fmt.Sprint(deepest(1<<10, func(n int) *planv1.Fragment {
+		node := &planv1.Node{Node: &planv1.Node_ConstantRows{ConstantRows: &planv1.ConstantRows{}}}
+		for range n {
+			node = &planv1.Node{Node: &planv1.Node_Limit{Limit: &planv1.Limit{Input: node}}}
+		}
+		return fragment(node, 1)
+	})))
+	w.lines("limits/expression_depth.txt", fmt.Sprint(deepest(1<<11, func(n int) *planv1.Fragment {
+		x := &planv1.Expression{Expression: &planv1.Expression_Literal{Literal: &planv1.Value{Type: &planv1.Type{Kind: planv1.TypeKind_TYPE_KIND_BOOL}, Value: &planv1.Value_Bool{Bool: true}}}}
+		for range n {
+			x = &planv1.Expression{Expression: &planv1.Expression_Not{Not: &planv1.Not{Operand: x}}}
+		}
+		node := &planv1.Node{Node: &planv1.Node_ConstantRows{ConstantRows: &planv1.ConstantRows{}}}
+		return fragment(&planv1.Node{Node: &planv1.Node_Filter{Filter: &planv1.Filter{Input: node, Condition: x}}}, 1)
+	})))
+	w.lines("limits/partitions.txt", fmt.Sprint(deepest(1<<12, func(n int) *planv1.Fragment {
+		return fragment(&planv1.Node{Node: &planv1.Node_ConstantRows{ConstantRows: &planv1.ConstantRows{}}}, n)
+	})))
+}
+
+func fragment(root *planv1.Node, partitions int) *planv1.Fragment {
+	return &planv1.Fragment{Root: root, Output: &planv1.Output{Kind: planv1.ExchangeKind_EXCHANGE_KIND_ROBIN, Partitions: uint32(partitions), Consumers: 1}}
+}
+
+// deepest is the greatest number, up to most, whose plan is taken.
+func deepest(most int, plan func(int) *planv1.Fragment) int {
+	return sort.Search(most, func(n int) bool {
+		_, _, err := codec.Decode(plan(n + 1))
+		return err != nil
+	})
 }
 
 // stream is a stream of rows as it goes over the wire, and what a reader says of one that is not whole.
