@@ -43,12 +43,12 @@ func load(t *testing.T, urls ...string) *identityv1.Load {
 	return sum
 }
 
-// idle waits until workers hold nothing of any query, up to a second.
+// idle waits until workers hold nothing of any query: a second, and what a loaded machine may take on top.
 func idle(t *testing.T, urls ...string) {
 	t.Helper()
 	begin := time.Now()
 	until(t, func() bool { return proto.Equal(load(t, urls...), &identityv1.Load{}) })
-	if took := time.Since(begin); took > time.Second {
+	if took := time.Since(begin); took > 3*time.Second {
 		t.Errorf("it took %s until all was given back", took)
 	}
 }
