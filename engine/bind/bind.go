@@ -40,12 +40,13 @@ func Query(ctx context.Context, q *ast.Query, cat catalog.Catalog, cfg Config) (
 
 // A binder binds one statement.
 type binder struct {
-	ctx       context.Context // of this one call to Query
-	catalog   catalog.Catalog
-	cfg       Config
-	last      expr.ColumnID
-	relations int
-	names     map[expr.ColumnID]string // columns of tables with their table, for messages
+	ctx        context.Context // of this one call to Query
+	catalog    catalog.Catalog
+	cfg        Config
+	last       expr.ColumnID
+	relations  int
+	recursions int32
+	names      map[expr.ColumnID]string // columns of tables with their table, for messages
 }
 
 // A bound is a relation that is bound: a plan and the names of its columns, which are node's in this order but may be fewer

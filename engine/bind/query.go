@@ -44,11 +44,8 @@ func (b *binder) with(w *ast.With, outer *scope) (*scope, error) {
 				WithHint("give one of them another name")
 		}
 		seen[c.Name.Name] = true
-		if w.Recursive && mentions(c.Query, c.Name.Name) {
-			return nil, unsupported(c.Pos, "a recursive WITH query")
-		}
 		next := sc.inner()
-		next.ctes = []*cte{{def: c, scope: sc}}
+		next.ctes = []*cte{{def: c, scope: sc, recursive: w.Recursive && mentions(c.Query, c.Name.Name)}}
 		// One that is never named still has to be right.
 		checked, err := b.cteUse(next.ctes[0])
 		if err != nil {
@@ -60,7 +57,7 @@ func (b *binder) with(w *ast.With, outer *scope) (*scope, error) {
 	return sc, nil
 }
 
-func mentions(q *ast.Query, name string) bool {
+func mentions(q ast.Node, name string) bool {
 	hit := false
 	ast.Walk(q, func(n ast.Node) bool {
 		if t, ok := n.(*ast.Table); ok && len(t.Name.Parts) == 1 && t.Name.Parts[0].Name == name {
@@ -78,16 +75,27 @@ func (b *binder) cteUse(c *cte) (bound, error) {
 		c.checked = nil
 		return out, nil
 	}
+	if c.working != nil {
+		return b.workingUse(c.working), nil
+	}
+	if c.recursive {
+		return b.recursive(c)
+	}
 	out, err := b.query(c.def.Query, c.scope)
 	if err != nil {
 		return bound{}, err
 	}
+	return renameCTE(out, c.def)
+}
+
+// renameCTE gives a WITH query's columns the names that its head lists.
+func renameCTE(out bound, def *ast.CTE) (bound, error) {
 	out.cols = append([]column(nil), out.cols...)
-	if len(c.def.Columns) > len(out.cols) {
-		return bound{}, sqlerr.Newf(sqlerr.InvalidReference, c.def.Pos, "WITH query %q has %d columns available but %d columns specified",
-			c.def.Name.Name, len(out.cols), len(c.def.Columns)).WithHint("name at most %d columns", len(out.cols))
+	if len(def.Columns) > len(out.cols) {
+		return bound{}, sqlerr.Newf(sqlerr.InvalidReference, def.Pos, "WITH query %q has %d columns available but %d columns specified",
+			def.Name.Name, len(out.cols), len(def.Columns)).WithHint("name at most %d columns", len(out.cols))
 	}
-	for i, id := range c.def.Columns {
+	for i, id := range def.Columns {
 		out.cols[i].name = id.Name
 	}
 	return out, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/fletchdb/fletch/engine/ast"
 	"github.com/fletchdb/fletch/engine/catalog"
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/logical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 )
 
@@ -26,9 +27,11 @@ type relation struct {
 
 // A cte is a query of a WITH, bound anew at each use.
 type cte struct {
-	def     *ast.CTE
-	scope   *scope // what it sees
-	checked *bound // bound already and named nowhere yet
+	def       *ast.CTE
+	recursive bool             // names itself
+	scope     *scope           // what it sees
+	checked   *bound           // bound already and named nowhere yet
+	working   *logical.Working // within the recursive half of the query itself: what its name stands for there
 }
 
 // inner is a scope within s.

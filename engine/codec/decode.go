@@ -45,6 +45,11 @@ func (d *decoder) node(m *planv1.Node, depth int) physical.Node {
 			out.Rows = append(out.Rows, d.values(row.GetValues(), 0))
 		}
 		return out
+	case *planv1.Node_Recursive:
+		r := n.Recursive
+		return &physical.Recursive{ID: int32(d.index(r.GetId())), Base: d.node(r.GetBase(), depth), Step: d.node(r.GetStep(), depth), All: r.GetAll(), Fields: d.fields(r.GetFields())}
+	case *planv1.Node_Working:
+		return &physical.Working{ID: int32(d.index(n.Working.GetId())), Fields: d.fields(n.Working.GetFields())}
 	case *planv1.Node_Filter:
 		return &physical.Filter{Input: d.node(n.Filter.GetInput(), depth), Cond: d.expr(n.Filter.GetCondition(), 0), Est: d.est(m)}
 	case *planv1.Node_Project:

@@ -51,6 +51,12 @@ func (e *encoder) node(n physical.Node) *planv1.Node {
 			m.Rows = append(m.Rows, e.values(row))
 		}
 		return &planv1.Node{Node: &planv1.Node_ConstantRows{ConstantRows: m}}
+	case *physical.Recursive:
+		return &planv1.Node{Node: &planv1.Node_Recursive{Recursive: &planv1.Recursive{
+			Id: uint32(n.ID), Base: e.node(n.Base), Step: e.node(n.Step), All: n.All, Fields: e.fields(n.Fields),
+		}}}
+	case *physical.Working:
+		return &planv1.Node{Node: &planv1.Node_Working{Working: &planv1.Working{Id: uint32(n.ID), Fields: e.fields(n.Fields)}}}
 	case *physical.Filter:
 		return &planv1.Node{EstimatedRows: estimated(n.Est), Node: &planv1.Node_Filter{Filter: &planv1.Filter{Input: e.node(n.Input), Condition: e.expr(n.Cond)}}}
 	case *physical.Project:

@@ -63,16 +63,25 @@ func (e *Estimator) Of(n logical.Node) *Stats {
 	return s
 }
 
+// unknown is so many rows that may all be different.
+func unknown(cols []*expr.Column, rows float64) *Stats {
+	s := &Stats{Rows: rows, Cols: map[expr.ColumnID]Column{}}
+	for _, c := range cols {
+		s.Cols[c.ID] = Column{Distinct: rows, Domain: rows}
+	}
+	return s
+}
+
 func (e *Estimator) estimate(n logical.Node) *Stats {
 	switch n := n.(type) {
 	case *logical.Scan:
 		return scan(n)
 	case *logical.Values:
-		s := &Stats{Rows: float64(len(n.Rows)), Cols: map[expr.ColumnID]Column{}}
-		for _, c := range n.Cols {
-			s.Cols[c.ID] = Column{Distinct: s.Rows, Domain: s.Rows}
-		}
-		return s
+		return unknown(n.Cols, float64(len(n.Rows)))
+	case *logical.Recursive: // how many rounds there will be is anyone's guess
+		return unknown(n.Cols, 10*max(e.Of(n.Base).Rows, e.Of(n.Step).Rows))
+	case *logical.Working:
+		return unknown(n.Cols, 100)
 	case *logical.Filter:
 		return e.Of(n.Input).Filter(n.Cond)
 	case *logical.Project:

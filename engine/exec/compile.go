@@ -64,6 +64,10 @@ func (r *runner) compile(n physical.Node) (pipe, error) {
 		return r.compileHashJoin(n)
 	case *physical.LoopJoin:
 		return r.compileLoopJoin(n)
+	case *physical.Recursive:
+		return r.compileRecursive(n)
+	case *physical.Working:
+		return r.compileWorking(n)
 	case *physical.Window:
 		return r.compileWindow(n)
 	}

@@ -22,6 +22,8 @@ type Env struct {
 	OpenRemote func(ctx context.Context, remote *physical.Remote) (Source, error)
 
 	Metrics *Metrics // nil: nothing is counted
+
+	working map[int32]*rounds // of the recursions that this plan is the step of, by id
 }
 
 // A KeyFilter tells of join keys whether the build side may have them: false positives are allowed, false negatives are not.

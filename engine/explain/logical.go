@@ -43,6 +43,10 @@ func LogicalLine(n logical.Node) string {
 		return s
 	case *logical.Values:
 		return plural(len(n.Rows), "row", "Values ")
+	case *logical.Recursive:
+		return "Recursive" + distinctly(n.All) + " " + n.Name
+	case *logical.Working:
+		return "Working " + n.Name
 	case *logical.Filter:
 		return "Filter [" + expr.String(n.Cond) + "]"
 	case *logical.Project:

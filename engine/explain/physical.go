@@ -88,6 +88,14 @@ func Expected(n physical.Node) float64 {
 	return -1
 }
 
+// distinctly says of a recursion whether it gives each row once.
+func distinctly(all bool) string {
+	if all {
+		return ""
+	}
+	return " distinct"
+}
+
 var joinKinds = [...]string{"inner", "left", "right", "full", "semi", "anti", "right semi", "right anti", "mark"}
 
 var exchangeKinds = [...]string{"gather", "hash", "broadcast", "robin"}
@@ -99,6 +107,10 @@ func Line(n physical.Node) string {
 		return scanLine(n)
 	case *physical.Values:
 		return plural(len(n.Rows), "row", "Values ")
+	case *physical.Recursive:
+		return fmt.Sprintf("Recursive #%d", n.ID) + distinctly(n.All)
+	case *physical.Working:
+		return fmt.Sprintf("Working #%d", n.ID)
 	case *physical.Filter:
 		return "Filter [" + expr.String(n.Cond) + "]"
 	case *physical.Project:

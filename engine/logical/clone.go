@@ -80,6 +80,14 @@ func (c *cloner) node(n Node) Node {
 			d.Aggs = append(d.Aggs, Agg{c.column(a.Col), agg})
 		}
 		return d
+	case *Recursive:
+		d := *n
+		d.Base, d.Step, d.Cols = kids[0], kids[1], c.columns(n.Cols)
+		return &d
+	case *Working:
+		d := *n
+		d.Cols = c.columns(n.Cols)
+		return &d
 	case *Union:
 		return &Union{Inputs: kids, Cols: c.columns(n.Cols)}
 	case *Join:

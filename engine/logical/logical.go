@@ -31,6 +31,8 @@ func (*Sort) isNode()      {}
 func (*Limit) isNode()     {}
 func (*Union) isNode()     {}
 func (*Window) isNode()    {}
+func (*Recursive) isNode() {}
+func (*Working) isNode()   {}
 
 // A Scan reads columns of a table.
 type Scan struct {
@@ -213,6 +215,23 @@ type Union struct {
 	Cols   []*expr.Column
 }
 
+// A Recursive gives the rows of Base, then those of Step over the rows that came last, again and again until none come: Cols[i] is
+// the i-th column of both, whose types are equal. Without All, rows that were given before are left out. Rows come round by round.
+type Recursive struct {
+	ID         int32 // by which Working nodes in Step find it
+	Name       string
+	Base, Step Node
+	All        bool
+	Cols       []*expr.Column
+}
+
+// Working is the rows that came last of the Recursive of this ID around it.
+type Working struct {
+	ID   int32
+	Name string
+	Cols []*expr.Column
+}
+
 // A WindowCall is a window function and the column that it gives.
 type WindowCall struct {
 	Col *expr.Column
@@ -310,6 +329,18 @@ func (n *Limit) Columns() []*expr.Column { return n.Input.Columns() }
 
 // Columns are the union's own.
 func (n *Union) Columns() []*expr.Column { return n.Cols }
+
+// Columns are the recursion's own.
+func (n *Recursive) Columns() []*expr.Column { return n.Cols }
+
+// Columns are the rows' columns.
+func (n *Working) Columns() []*expr.Column { return n.Cols }
+
+// Children are base and step.
+func (n *Recursive) Children() []Node { return []Node{n.Base, n.Step} }
+
+// Children is none.
+func (n *Working) Children() []Node { return nil }
 
 // Columns are the input's, then the calls'.
 func (n *Window) Columns() []*expr.Column {

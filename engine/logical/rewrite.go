@@ -48,6 +48,10 @@ func WithChildren(n Node, kids []Node) Node {
 		c := *n
 		c.Input = kids[0]
 		return &c
+	case *Recursive:
+		c := *n
+		c.Base, c.Step = kids[0], kids[1]
+		return &c
 	}
 	return n
 }

@@ -135,6 +135,10 @@ func (l *lowerer) node(n logical.Node, need logical.ColSet) (rel, error) {
 		return rel{&physical.Limit{Input: in.node, Fetch: n.Fetch, Offset: n.Offset}, in.cols}, nil
 	case *logical.Union:
 		return l.union(n)
+	case *logical.Recursive:
+		return l.recursive(n)
+	case *logical.Working:
+		return rel{&physical.Working{ID: n.ID, Fields: fieldsOf(n.Cols)}, ids(n.Cols)}, nil
 	case *logical.Window:
 		return l.window(n, need)
 	}
@@ -209,10 +213,28 @@ func (l *lowerer) scan(n *logical.Scan) rel {
 
 func values(n *logical.Values) rel {
 	v := &physical.Values{Rows: n.Rows}
-	for _, c := range n.Cols {
-		v.Fields = append(v.Fields, physical.Field{Name: c.Name, Type: c.Typ, Nullable: c.Nullable})
-	}
+	v.Fields = fieldsOf(n.Cols)
 	return rel{v, ids(n.Cols)}
+}
+
+func fieldsOf(cols []*expr.Column) []physical.Field {
+	var out []physical.Field
+	for _, c := range cols {
+		out = append(out, physical.Field{Name: c.Name, Type: c.Typ, Nullable: c.Nullable})
+	}
+	return out
+}
+
+func (l *lowerer) recursive(n *logical.Recursive) (rel, error) {
+	base, err := l.exactly(n.Base, n.Base.Columns())
+	if err != nil {
+		return rel{}, err
+	}
+	step, err := l.exactly(n.Step, n.Step.Columns())
+	if err != nil {
+		return rel{}, err
+	}
+	return rel{&physical.Recursive{ID: n.ID, Base: base, Step: step, All: n.All, Fields: fieldsOf(n.Cols)}, ids(n.Cols)}, nil
 }
 
 func (l *lowerer) filter(n *logical.Filter, need logical.ColSet) (rel, error) {

@@ -42,6 +42,8 @@ func (*Union) isNode()     {}
 func (*Exchange) isNode()  {}
 func (*Remote) isNode()    {}
 func (*Window) isNode()    {}
+func (*Recursive) isNode() {}
+func (*Working) isNode()   {}
 
 // A Format is a file format.
 type Format uint8
@@ -209,6 +211,21 @@ type Limit struct {
 // A Union gives all rows of its inputs, whose schemas have equal types.
 type Union struct {
 	Inputs []Node
+}
+
+// A Recursive gives the rows of Base, then those of Step over the rows that came last, until none come; without All, those that were
+// given before are left out. One task runs all of it: its scans are read whole, and it holds no exchange.
+type Recursive struct {
+	ID         int32 // by which Working nodes in Step find it
+	Base, Step Node
+	All        bool
+	Fields     []Field
+}
+
+// Working is the rows that came last of the nearest Recursive of this ID around it.
+type Working struct {
+	ID     int32
+	Fields []Field
 }
 
 // An ExchangeKind is how rows of the producer's tasks find a consumer's task.

@@ -103,6 +103,18 @@ func (n *Union) Schema() []Field {
 // Schema is the input's.
 func (n *Exchange) Schema() []Field { return n.Input.Schema() }
 
+// Schema is the recursion's own.
+func (n *Recursive) Schema() []Field { return n.Fields }
+
+// Schema is the recursion's.
+func (n *Working) Schema() []Field { return n.Fields }
+
+// Children are base and step.
+func (n *Recursive) Children() []Node { return []Node{n.Base, n.Step} }
+
+// Children is none.
+func (n *Working) Children() []Node { return nil }
+
 // Schema is the input's, then one column per call.
 func (n *Window) Schema() []Field {
 	out := append([]Field(nil), n.Input.Schema()...)

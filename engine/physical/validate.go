@@ -18,7 +18,10 @@ func Validate(root Node) error {
 }
 
 // validator keeps the first error.
-type validator struct{ err error }
+type validator struct {
+	err     error
+	working map[int32][]Field // of the recursions around
+}
 
 func (v *validator) fail(n Node, format string, args ...any) {
 	if v.err == nil {
@@ -36,7 +39,10 @@ func (v *validator) node(n Node) []Field {
 	}
 	var in []Field
 	var sides [][]Field
-	for _, c := range n.Children() {
+	for i, c := range n.Children() {
+		if r, ok := n.(*Recursive); ok && i == 1 {
+			defer v.within(r)()
+		}
 		sides = append(sides, v.node(c))
 		if v.err != nil {
 			return nil
@@ -127,6 +133,16 @@ func (v *validator) node(n Node) []Field {
 				}
 			}
 		}
+	case *Recursive:
+		v.fields(n, n.Fields, sides[0])
+		v.fields(n, n.Fields, sides[1])
+	case *Working:
+		have, ok := v.working[n.ID]
+		if !ok {
+			v.fail(n, "outside of recursion %d", n.ID)
+			return nil
+		}
+		v.fields(n, n.Fields, have)
 	case *Window:
 		v.window(n, in)
 	case *Exchange:
@@ -145,6 +161,34 @@ func (v *validator) node(n Node) []Field {
 		return nil
 	}
 	return n.Schema()
+}
+
+// within lets the working rows of r be read until the call of what it returns.
+func (v *validator) within(r *Recursive) func() {
+	if v.working == nil {
+		v.working = map[int32][]Field{}
+	}
+	outer, had := v.working[r.ID]
+	v.working[r.ID] = r.Fields
+	return func() {
+		if delete(v.working, r.ID); had {
+			v.working[r.ID] = outer
+		}
+	}
+}
+
+// fields checks that rows of have can be given as rows of want.
+func (v *validator) fields(n Node, want, have []Field) {
+	if len(want) != len(have) {
+		v.fail(n, "%d columns where %d are due", len(have), len(want))
+		return
+	}
+	for i, f := range have {
+		v.same(n, f.Type, want[i].Type)
+		if f.Nullable && !want[i].Nullable {
+			v.fail(n, "column %d may be NULL", i)
+		}
+	}
 }
 
 func (v *validator) window(n *Window, in []Field) {

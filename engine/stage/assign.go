@@ -30,6 +30,7 @@ func share(n physical.Node, tasks int, shares map[*physical.Scan][][]physical.Fi
 		share(n.Probe, tasks, shares)
 	case *physical.LoopJoin:
 		share(n.Probe, tasks, shares)
+	case *physical.Recursive: // reads all of its files
 	default:
 		for _, k := range n.Children() {
 			share(k, tasks, shares)

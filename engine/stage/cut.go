@@ -65,6 +65,8 @@ func (c *cutter) driven(n physical.Node) bool {
 	switch n := n.(type) {
 	case *physical.Scan:
 		return true
+	case *physical.Recursive: // reads all of its files itself
+		return false
 	case *physical.Remote:
 		kind := c.stages[n.Stage].Output.Kind
 		return kind == physical.Hash || kind == physical.Robin

@@ -52,7 +52,7 @@ func (d *distributor) node(n physical.Node) placed {
 	switch n := n.(type) {
 	case *physical.Scan:
 		return on(n, split)
-	case *physical.Values:
+	case *physical.Values, *physical.Recursive:
 		return on(n, one)
 	case *physical.Filter:
 		in := d.node(n.Input)
