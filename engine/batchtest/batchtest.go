@@ -129,7 +129,7 @@ func (t Table) In(i int) *expr.Input {
 	return &expr.Input{Index: i, Name: t.Fields[i].Name, Typ: t.Fields[i].Type, Nullable: true}
 }
 
-// Format writes a value so that equal values, and floats that agree in 10 digits, are written alike.
+// Format writes a value so that equal values, and floats that agree in 10 digits or are next to 0, are written alike.
 func Format(v expr.Value) string {
 	if v.Null {
 		return "NULL"
@@ -143,7 +143,10 @@ func Format(v expr.Value) string {
 		if math.IsNaN(v.Float) {
 			return "NaN"
 		}
-		return strconv.FormatFloat(v.Float+0, 'g', 10, 64)
+		if math.Abs(v.Float) < 1e-12 { // what is left of a difference that is none
+			return "0"
+		}
+		return strconv.FormatFloat(v.Float, 'g', 10, 64)
 	case sqltype.Decimal:
 		return v.Wide.Format(int(v.Type.Scale))
 	case sqltype.UUID:

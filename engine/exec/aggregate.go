@@ -45,6 +45,9 @@ type stateSpec struct {
 	keep     extreme
 	width    int64 // bytes per group
 	columns  int   // of the state
+	needs    int   // how many of the first arguments may not be NULL in a row that counts
+	all      *everyRow
+	bits     bitKind
 }
 
 type stateKind uint8
@@ -55,7 +58,13 @@ const (
 	floatSumState
 	extremeState
 	varianceState
+	pairState
+	bitState
+	rowsState // every row is kept until the end; there is no partial state
 )
+
+// maxColumns is the most columns that a state has.
+const maxColumns = 6
 
 // An aggOut is where an aggregate's result comes from: positions of states.
 type aggOut struct {
@@ -99,9 +108,10 @@ func newAggregate(n *physical.Aggregate, r *runner) (*aggregate, error) {
 // plan finds or adds the states of one aggregate.
 func (a *aggregate) plan(agg *expr.Aggregate, argExprs *[]expr.Expr) (aggOut, error) {
 	final := a.node.Mode == physical.Final
-	if agg.Distinct && a.node.Mode == physical.Partial {
-		return aggOut{}, sqlerr.Newf(sqlerr.InvalidPlan, agg.P, "%s(DISTINCT …) has no partial state", agg.Func)
+	if a.node.Mode == physical.Partial && !expr.HasState(*agg) {
+		return aggOut{}, sqlerr.Newf(sqlerr.InvalidPlan, agg.P, "%s has no partial state", expr.AggregateString(*agg))
 	}
+	distinct := agg.Distinct || agg.Func == "approx_distinct"
 	arg := func(k int) (int, error) {
 		if k >= len(agg.Args) {
 			return 0, sqlerr.Newf(sqlerr.InvalidPlan, agg.P, "%s has %d arguments, fewer than it needs", agg.Func, len(agg.Args))
@@ -120,7 +130,10 @@ func (a *aggregate) plan(agg *expr.Aggregate, argExprs *[]expr.Expr) (aggOut, er
 		s.merging = final
 		if !final {
 			s.filter = agg.Filter
-			s.distinct = agg.Distinct && s.keep == anyOne // least and greatest need no set
+			s.distinct = distinct && s.keep == anyOne // least and greatest need no set
+		}
+		if final || s.all == nil {
+			s.needs = max(s.needs, min(n, 1))
 		}
 		for k := from; k < from+n; k++ {
 			i, err := arg(k)
@@ -131,7 +144,7 @@ func (a *aggregate) plan(agg *expr.Aggregate, argExprs *[]expr.Expr) (aggOut, er
 			s.argTypes = append(s.argTypes, agg.Args[k].Type())
 		}
 		for i, t := range a.states {
-			if t.kind == s.kind && t.filter == s.filter && t.distinct == s.distinct && t.keep == s.keep && equalInts(t.args, s.args) {
+			if t.kind == s.kind && t.filter == s.filter && t.distinct == s.distinct && t.keep == s.keep && t.bits == s.bits && s.all == nil && equalInts(t.args, s.args) {
 				return i, nil
 			}
 		}
@@ -146,8 +159,18 @@ func (a *aggregate) plan(agg *expr.Aggregate, argExprs *[]expr.Expr) (aggOut, er
 		if !final {
 			nargs = 0
 		}
-	case "count":
+	case "count", "approx_distinct":
 		specs = []stateSpec{{kind: countState, keep: anyOne, width: 8, columns: 1}}
+	case "count_if":
+		specs = []stateSpec{{kind: countState, keep: anyOne, width: 8, columns: 1}}
+		if !final && len(agg.Args) == 1 {
+			c := *agg
+			truth := sqltype.Of(sqltype.Bool)
+			c.Args = []expr.Expr{&expr.Case{Typ: truth, Whens: []expr.When{{Cond: agg.Args[0], Then: &expr.Literal{Value: expr.BoolValue(true)}}}}}
+			agg = &c
+		}
+	case "bit_and", "bit_or", "bit_xor", "product":
+		specs = []stateSpec{{kind: bitState, keep: anyOne, typ: agg.Typ, width: 8, columns: 1, bits: bitKinds[agg.Func]}}
 	case "sum", "avg":
 		if len(agg.Args) == 0 {
 			return aggOut{}, sqlerr.Newf(sqlerr.InvalidPlan, agg.P, "%s needs an argument", agg.Func)
@@ -180,7 +203,22 @@ func (a *aggregate) plan(agg *expr.Aggregate, argExprs *[]expr.Expr) (aggOut, er
 			nargs = 3
 		}
 	default:
-		return aggOut{}, sqlerr.Newf(sqlerr.InvalidPlan, agg.P, "no aggregate function %q in this build", agg.Func)
+		if expr.Paired(agg.Func) {
+			specs = []stateSpec{{kind: pairState, keep: anyOne, width: 48, columns: 6, needs: 2}}
+			if nargs = 2; final {
+				nargs, specs[0].needs = 6, 1
+			}
+			break
+		}
+		all, err := newEveryRow(agg, a.node.Mode)
+		if err != nil {
+			return aggOut{}, err
+		}
+		c := *agg // the keys of its order are arguments as well
+		c.Args = append(append([]expr.Expr(nil), agg.Args...), all.keys...)
+		agg = &c
+		nargs = len(c.Args)
+		specs = []stateSpec{{kind: rowsState, keep: anyOne, typ: agg.Typ, needs: all.needs, all: all}}
 	}
 	var out aggOut
 	for k, s := range specs {
@@ -212,14 +250,20 @@ func equalInts(a, b []int) bool {
 	return true
 }
 
-func (s *stateSpec) accumulator() accumulator {
+func (s *stateSpec) accumulator(a *aggregate) accumulator {
 	switch s.kind {
+	case rowsState:
+		return newRowLists(s, a)
 	case exactSumState:
 		return &exactSums{typ: s.typ}
 	case floatSumState:
 		return &floatSums{}
 	case varianceState:
 		return &variances{}
+	case pairState:
+		return &pairSums{}
+	case bitState:
+		return &bitFolds{typ: s.typ, kind: s.bits}
 	case extremeState:
 		switch p := vector.PhysOf(s.typ); {
 		case p == vector.PhysString:
@@ -254,7 +298,7 @@ func (a *aggregate) tableOf(keys grouper) *aggTable {
 	t := &aggTable{agg: a, keys: keys, accs: make([]accumulator, len(a.states)), sets: make([]*distinctSet, len(a.states))}
 	for i := range a.states {
 		s := &a.states[i]
-		t.accs[i] = s.accumulator()
+		t.accs[i] = s.accumulator(a)
 		if s.distinct {
 			t.sets[i] = newDistinctSet(s.argTypes, a.acct)
 		}
@@ -305,15 +349,19 @@ func (t *aggTable) size(n int) error {
 	return nil
 }
 
-// settle reserves what strings took beyond the width of their references.
+// settle reserves what strings took beyond the width of their references, and tells whether rows that are kept found room.
 func (t *aggTable) settle() error {
-	for i, a := range t.accs {
-		if s, ok := a.(*stringExtremes); ok {
+	for _, a := range t.accs {
+		switch s := a.(type) {
+		case *stringExtremes:
 			if err := t.agg.acct.resize(&s.held, s.arena.held); err != nil {
 				return err
 			}
+		case *rowLists:
+			if s.err != nil {
+				return s.err
+			}
 		}
-		_ = i
 	}
 	return nil
 }
@@ -395,7 +443,7 @@ const retireAt = 32 << 10
 // ever larger table for little: its groups are put aside by partition, and a new table begins.
 func (l *aggLocal) consider(ctx context.Context, groups int) error {
 	l.look = 2 * groups
-	if l.rows >= 8*int64(groups) || l.agg.distinct() {
+	if l.rows >= 8*int64(groups) || l.agg.whole() {
 		return nil
 	}
 	old := l.table
@@ -410,9 +458,10 @@ func (l *aggLocal) consider(ctx context.Context, groups int) error {
 	return l.table.size(groups)
 }
 
-func (a *aggregate) distinct() bool {
+// whole tells whether some state has no columns that could be merged: a set of different values, or rows.
+func (a *aggregate) whole() bool {
 	for i := range a.states {
-		if a.states[i].distinct {
+		if a.states[i].distinct || a.states[i].kind == rowsState {
 			return true
 		}
 	}
@@ -471,8 +520,8 @@ func (l *aggLocal) update(i int, b *vector.Batch, all *rows) error {
 			l.vals[k] = nil
 		}
 	}
-	if len(l.states) > 0 {
-		r = l.drop.valid(r, l.states[0])
+	for _, v := range l.states[:s.needs] {
+		r = l.drop.valid(r, v)
 	}
 	if set := l.table.sets[i]; set != nil {
 		return set.add(l.states, r)
@@ -553,7 +602,7 @@ func (a *aggregate) Finalize(ctx context.Context) error {
 	}
 	switch {
 	case len(a.runs) == 0 && len(a.tables) == 1:
-	case len(a.runs) == 0 && (total <= serialMerge || len(a.types) == 0) || a.distinct():
+	case len(a.runs) == 0 && (total <= serialMerge || len(a.types) == 0) || a.whole():
 		into, m := a.tables[0], a.newMerger()
 		for _, t := range a.tables[1:] {
 			if err := m.addTable(ctx, into, t); err != nil {
@@ -573,6 +622,11 @@ func (a *aggregate) Finalize(ctx context.Context) error {
 		}
 		for _, acc := range t.accs {
 			acc.seal()
+			if l, ok := acc.(*rowLists); ok {
+				if err := l.finish(ctx, t.len()); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
@@ -664,7 +718,7 @@ func (a *aggregate) setAside(ctx context.Context, t *aggTable, by *keyRange, s *
 	defer a.acct.release(int64(n) * 12)
 	s.hashes, s.ids = sizeTo(s.hashes, n), sizeTo(s.ids, n)
 	if s.lanes == nil {
-		s.lanes = make([]lane, len(a.types)+3)
+		s.lanes = make([]lane, len(a.types)+maxColumns)
 	}
 	h, ids, keys, states := s.hashes[:n], s.ids[:n], s.lanes[:len(a.types)], s.lanes[len(a.types):]
 	if by != nil {
@@ -790,7 +844,7 @@ type merger struct {
 }
 
 func (a *aggregate) newMerger() *merger {
-	return &merger{agg: a, lanes: make([]lane, len(a.types)+3*len(a.states))}
+	return &merger{agg: a, lanes: make([]lane, len(a.types)+maxColumns*len(a.states))}
 }
 
 // add adds the groups of m.cols, keys and then states, n of them, to into. States of DISTINCT aggregates are not there.
@@ -806,6 +860,9 @@ func (m *merger) add(into *aggTable, n int) error {
 			continue
 		}
 		k := m.agg.states[i].columns
+		if k == 0 {
+			continue
+		}
 		acc.merge(states[:k], m.cut.valid(r, states[0]))
 		states = states[k:]
 	}
@@ -851,7 +908,7 @@ func (m *merger) addTable(ctx context.Context, into, from *aggTable) error {
 			lanes = lanes[len(m.cols):]
 		}
 		for i, acc := range from.accs {
-			if from.sets[i] == nil {
+			if from.sets[i] == nil && a.states[i].columns > 0 {
 				m.cols = append(m.cols, acc.state(part, lanes)...)
 				lanes = lanes[a.states[i].columns:]
 			}
@@ -859,7 +916,7 @@ func (m *merger) addTable(ctx context.Context, into, from *aggTable) error {
 		if err := m.add(into, len(part)); err != nil {
 			return err
 		}
-		if a.distinct() {
+		if a.whole() {
 			for _, g := range into.groups[:len(part)] {
 				to = append(to, int32(g))
 			}
@@ -867,6 +924,11 @@ func (m *merger) addTable(ctx context.Context, into, from *aggTable) error {
 	}
 	for i, s := range from.sets {
 		if s == nil {
+			if l, ok := from.accs[i].(*rowLists); ok {
+				if err := into.accs[i].(*rowLists).adopt(ctx, l, to); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		err := s.each(ctx, a.env.BatchRows, func(args []*vector.Vector, groups []uint32) error {
@@ -910,7 +972,7 @@ func (s *aggSource) MaxReaders() int {
 
 func (s *aggSource) NewReader() (Reader, error) {
 	n := s.agg.node
-	return &aggReader{source: s, keys: make([]lane, len(n.Groups)), states: make([]lane, 3*len(s.agg.states)), outs: make([]lane, 3*len(n.Aggs))}, nil
+	return &aggReader{source: s, keys: make([]lane, len(n.Groups)), states: make([]lane, maxColumns*len(s.agg.states)), outs: make([]lane, maxColumns*len(n.Aggs))}, nil
 }
 
 func (*aggSource) Close() error { return nil }
@@ -960,7 +1022,7 @@ func (r *aggReader) Next(context.Context) (*vector.Batch, error) {
 		if s, ok := acc.(*exactSums); ok && s.over {
 			return nil, a.overflow(i)
 		}
-		states[i] = acc.state(r.ids, r.states[3*i:3*i+3])
+		states[i] = acc.state(r.ids, r.states[maxColumns*i:maxColumns*(i+1)])
 	}
 	for i := range a.node.Aggs {
 		agg := &a.node.Aggs[i]
@@ -968,7 +1030,7 @@ func (r *aggReader) Next(context.Context) (*vector.Batch, error) {
 		for _, s := range a.outs[i].states {
 			in = append(in, states[s]...)
 		}
-		lanes := r.outs[3*i : 3*i+3]
+		lanes := r.outs[maxColumns*i : maxColumns*(i+1)]
 		if a.node.Mode == physical.Partial {
 			for k, typ := range expr.StateTypes(*agg) {
 				v, err := conform(&lanes[k], in[k], typ, agg)
@@ -1044,6 +1106,9 @@ func finish(l *lane, in []*vector.Vector, agg *expr.Aggregate) (*vector.Vector, 
 		return average(l, in[0], vector.Values[int64](in[1]), agg)
 	case "stddev_samp", "stddev_pop", "var_samp", "var_pop":
 		return spread(l, in, agg), nil
+	}
+	if expr.Paired(agg.Func) {
+		return ofPairs(l, in, agg), nil
 	}
 	return conform(l, in[0], agg.Typ, agg)
 }

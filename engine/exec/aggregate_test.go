@@ -46,7 +46,7 @@ func countStar() expr.Aggregate { return expr.Aggregate{Func: "count_star", Typ:
 
 func aggregate(in physical.Node, mode physical.AggMode, groups []expr.Expr, aggs []expr.Aggregate) *physical.Aggregate {
 	n := &physical.Aggregate{Input: in, Mode: mode, Groups: groups, Aggs: aggs}
-	for i := range len(groups) + 3*len(aggs) {
+	for i := range len(groups) + 6*len(aggs) {
 		n.Names = append(n.Names, fmt.Sprint("c", i))
 	}
 	return n

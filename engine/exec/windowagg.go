@@ -39,7 +39,7 @@ func (w *window) aggregate(ctx context.Context, rows *store, f *frames, calls []
 	if levels := int64(bits.Len(uint(n))); seen > 4*int64(n)*levels+4096 {
 		direct = nil
 		for _, i := range calls {
-			if w.calls[i].Distinct {
+			if c := &w.calls[i]; !expr.HasState(expr.Aggregate{Func: c.Func, Distinct: c.Distinct}) {
 				direct = append(direct, i)
 			} else {
 				treed = append(treed, i)

@@ -19,7 +19,7 @@ type AggregateFunction struct {
 
 const postgres9_21 = "PostgreSQL 17 §9.21"
 
-var aggregateList = []*AggregateFunction{
+var aggregateList = withMore([]*AggregateFunction{
 	{Name: "any_value", Aliases: []string{"arbitrary"}, Overloads: over(with(sameAs(0), Any)), Source: postgres9_21, Doc: "a value of the group that is not NULL"},
 	{Name: "avg", Aliases: []string{"mean"}, Overloads: averages(), Source: postgres9_21, Doc: "average of the values that are not NULL"},
 	{Name: "bool_and", Aliases: []string{"every"}, Overloads: over(gives(pBool, pBool)), Source: postgres9_21, Doc: "whether all values that are not NULL are true"},
@@ -33,7 +33,7 @@ var aggregateList = []*AggregateFunction{
 	{Name: "sum", Overloads: sums(), Source: postgres9_21, Doc: "sum of the values that are not NULL; NULL where there is none"},
 	{Name: "var_pop", Overloads: over(gives(pDouble, pDouble)), Source: postgres9_21, Doc: "variance of the values"},
 	{Name: "var_samp", Aliases: []string{"variance"}, Overloads: over(gives(pDouble, pDouble)), Source: postgres9_21, Doc: "variance of the population that the values are a sample of"},
-}
+})
 
 func sums() []Overload {
 	rule := func(a []sqltype.Type) (sqltype.Type, *sqlerr.Error) { return SumType(a[0]), nil }
@@ -119,6 +119,10 @@ const StateSpec = 1
 //	min, max, any_value      the value; NULL where there was none
 //	bool_and, bool_or        the value
 //	stddev*, var*            BIGINT values, DOUBLE mean, DOUBLE sum of squared differences (Welford)
+//	corr, covar_*, regr_*    BIGINT pairs, DOUBLE means of y and x, sums of squared differences of y and x, sum of their products
+//	bit_*, product           the value; NULL where there was none
+//
+// Only aggregates that HasState names have one.
 func StateTypes(a Aggregate) []sqltype.Type {
 	bigint, double := sqltype.Of(sqltype.Int64), sqltype.Of(sqltype.Float64)
 	switch a.Func {
@@ -128,6 +132,11 @@ func StateTypes(a Aggregate) []sqltype.Type {
 		return []sqltype.Type{SumType(a.Args[0].Type()), bigint}
 	case "stddev_samp", "stddev_pop", "var_samp", "var_pop":
 		return []sqltype.Type{bigint, double, double}
+	case "count_if":
+		return []sqltype.Type{bigint}
+	}
+	if Paired(a.Func) {
+		return []sqltype.Type{bigint, double, double, double, double, double}
 	}
 	return []sqltype.Type{a.Typ}
 }

@@ -15,7 +15,7 @@ func splitDistinct(o *optimizer, root logical.Node) (logical.Node, error) {
 		}
 		first := a.Aggs[0]
 		for _, agg := range a.Aggs {
-			if !agg.Distinct || len(agg.Args) != 1 || agg.Filter != nil || !expr.Equal(agg.Args[0], first.Args[0]) {
+			if !agg.Distinct || len(agg.Args) != 1 || expr.Ordered(agg.Func) || agg.Filter != nil || !expr.Equal(agg.Args[0], first.Args[0]) {
 				return n
 			}
 		}

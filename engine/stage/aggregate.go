@@ -11,7 +11,7 @@ import (
 const worthPartial = 0.5
 
 // aggregate groups where the rows are, then sends the groups to where they meet: to one task if they are few, else by the hash of their
-// keys. DISTINCT cannot be done in halves: its rows meet first.
+// keys. DISTINCT, and what depends on the order of its rows, cannot be done in halves: its rows meet first.
 func (d *distributor) aggregate(n *physical.Aggregate) placed {
 	in := d.node(n.Input)
 	c := *n
@@ -24,10 +24,10 @@ func (d *distributor) aggregate(n *physical.Aggregate) placed {
 	}
 	rows := expected(n.Input)
 	switch {
-	case len(n.Groups) == 0 && hasDistinct(n.Aggs):
+	case len(n.Groups) == 0 && stateless(n.Aggs):
 		c.Input = d.single(in)
 		return on(&c, one)
-	case hasDistinct(n.Aggs), len(n.Groups) > 0 && n.Est.Rows > d.cfg.gatherGroups() && n.Est.Rows > rows*worthPartial:
+	case stateless(n.Aggs), len(n.Groups) > 0 && n.Est.Rows > d.cfg.gatherGroups() && n.Est.Rows > rows*worthPartial:
 		return d.groupTogether(n, in.node)
 	}
 	partial := &physical.Aggregate{Input: in.node, Mode: physical.Partial, Groups: n.Groups, Aggs: n.Aggs, Est: n.Est}
@@ -72,9 +72,10 @@ func final(n *physical.Aggregate, x physical.Node) *physical.Aggregate {
 	return c
 }
 
-func hasDistinct(aggs []expr.Aggregate) bool {
+// stateless tells whether one of aggs has no partial state.
+func stateless(aggs []expr.Aggregate) bool {
 	for _, a := range aggs {
-		if a.Distinct {
+		if !expr.HasState(a) {
 			return true
 		}
 	}
