@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"slices"
+
 	"github.com/fletchdb/fletch/engine/ast"
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/logical"
@@ -36,7 +38,7 @@ func (x *exprBinder) call(e *ast.FuncCall) (expr.Expr, error) {
 			WithHint("functions stand in no schema: write %s", name)
 	}
 	switch {
-	case e.WithinGroup != nil:
+	case e.WithinGroup != nil && (e.Over != nil || !orders(name)):
 		return nil, unsupported(e.Pos, "WITHIN GROUP")
 	case e.Nulls != ast.NullTreatmentDefault && e.Over == nil:
 		return nil, unsupported(e.Pos, "%s", e.Nulls)
@@ -52,7 +54,7 @@ func (x *exprBinder) call(e *ast.FuncCall) (expr.Expr, error) {
 	if e.Over != nil {
 		return x.window(e, name)
 	}
-	if expr.LookupWindow(name) != nil {
+	if expr.LookupWindow(name) != nil && expr.LookupAggregate(name) == nil {
 		return nil, sqlerr.Newf(sqlerr.Windowing, e.Pos, "window function %s requires an OVER clause", name).WithHint("write %s(…) OVER (…)", name)
 	}
 	if name == "grouping" {
@@ -118,6 +120,13 @@ func (x *exprBinder) aggregate(e *ast.FuncCall, name string) (expr.Expr, error) 
 	if err != nil {
 		return nil, err
 	}
+	by, valued, err := in.orderWithin(e, name)
+	if err != nil {
+		return nil, err
+	}
+	if valued {
+		args = append([]expr.Expr{by[0].Expr}, args...)
+	}
 	if err := x.ofThisQuery(args, e.Pos); err != nil {
 		return nil, err
 	}
@@ -132,13 +141,17 @@ func (x *exprBinder) aggregate(e *ast.FuncCall, name string) (expr.Expr, error) 
 			return nil, err
 		}
 	}
-	// None of the aggregates there are depends on the order of its input: an ORDER BY is checked, and has no effect.
-	for _, o := range e.OrderBy {
-		if o.All {
-			return nil, unsupported(o.Pos, "ORDER BY ALL within an aggregate")
+	for _, k := range by {
+		at := slices.IndexFunc(args, func(arg expr.Expr) bool { return expr.Equal(arg, k.Expr) })
+		switch {
+		case at >= 0:
+			k.Expr = a.Args[at] // as it is coerced
+		case a.Distinct:
+			return nil, sqlerr.New(sqlerr.Grouping, e.Pos, "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").
+				WithHint("order by the argument")
 		}
-		if _, err := in.value(o.Expr); err != nil {
-			return nil, err
+		if expr.Ordered(a.Func) { // of others the order is checked, and has no effect
+			a.OrderBy = append(a.OrderBy, k)
 		}
 	}
 	label := expr.AggregateString(a)
@@ -151,6 +164,39 @@ func (x *exprBinder) aggregate(e *ast.FuncCall, name string) (expr.Expr, error) 
 	c := *x.group.aggregate(x.b, a, label)
 	c.P = e.Pos
 	return &c, nil
+}
+
+// orders tells whether WITHIN GROUP may follow a call of name.
+func orders(name string) bool {
+	a := expr.LookupAggregate(name)
+	return a != nil && expr.Ordered(a.Name)
+}
+
+// orderWithin is the order of an aggregate's rows, in its parentheses or after WITHIN GROUP; valued tells that what it orders by is
+// the aggregate's first argument, which percentiles and mode have there.
+func (x *exprBinder) orderWithin(e *ast.FuncCall, name string) (by []expr.SortOrder, valued bool, err error) {
+	items := e.OrderBy
+	if e.WithinGroup != nil {
+		if items != nil {
+			return nil, false, sqlerr.New(sqlerr.Syntax, e.Pos, "cannot use multiple ORDER BY clauses with WITHIN GROUP").WithHint("leave one out")
+		}
+		items = e.WithinGroup
+		fn := expr.LookupAggregate(name).Name
+		if valued = fn == "mode" || fn == "percentile_cont" || fn == "percentile_disc"; valued && len(items) != 1 {
+			return nil, false, sqlerr.Newf(sqlerr.Syntax, e.Pos, "%s takes one ORDER BY expression", name).WithHint("write WITHIN GROUP (ORDER BY x)")
+		}
+	}
+	for _, o := range items {
+		if o.All {
+			return nil, false, unsupported(o.Pos, "ORDER BY ALL within an aggregate")
+		}
+		v, err := x.value(o.Expr)
+		if err != nil {
+			return nil, false, err
+		}
+		by = append(by, sortOrder(o, v))
+	}
+	return by, valued, nil
 }
 
 // ofThisQuery refuses an aggregate over columns of outer queries only, which SQL evaluates in the outer query.
