@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/fletchdb/fletch/engine"
@@ -164,7 +165,7 @@ func (s *counting) Message(encapsulated []byte, rows int64) error {
 
 // attempts makes one attempt after the other until one succeeds, or trying again is not safe or not sensible.
 func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) error {
-	head := false
+	var head []*apiv1.Column // as the client was told it
 	refusals := 0
 	next := wish{version: q.options.GetWorkerVersion(), avoid: map[string]bool{}}
 	for {
@@ -172,11 +173,15 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 		if err != nil {
 			return err
 		}
-		if !head {
-			if err := out.Head(columns(plan)); err != nil {
+		switch now := columns(plan); {
+		case head == nil:
+			if err := out.Head(now); err != nil {
 				return err
 			}
-			head = true
+			head = now
+		case !slices.EqualFunc(head, now, func(a, b *apiv1.Column) bool { return proto.Equal(a, b) }):
+			return sqlerr.New(sqlerr.FileChanged, sqlerr.Pos{}, "the columns of a file changed during the query").
+				WithHint("run the query again; write new data to new files, so that running queries keep the old ones")
 		}
 		if plan.Local() {
 			return c.local(ctx, plan, out)

@@ -78,8 +78,8 @@ func copyTo(t *testing.T, path, table string) {
 
 var times atomic.Int64
 
-// count asks a worker for the rows of dir/t.parquet.
-func count(t *testing.T, dir string, options ...worker.Option) (string, uint32, error) {
+// ask runs a statement on a worker that is started with options.
+func ask(t *testing.T, dir, statement string, options ...worker.Option) (string, uint32, error) {
 	t.Helper()
 	urls := []string{clustertest.Worker(t, append([]worker.Option{worker.WithReadRoots(dir)}, options...)...).URL()}
 	c, err := client.New([]string{clustertest.Coordinator(t, urls, coordinator.WithReadRoots(dir)).URL()}, client.Config{})
@@ -87,7 +87,7 @@ func count(t *testing.T, dir string, options ...worker.Option) (string, uint32, 
 		t.Fatal(err)
 	}
 	defer c.Close()
-	r, err := c.Query(t.Context(), fmt.Sprintf("SELECT count(*) FROM '%s/t.parquet'", dir), client.Options{})
+	r, err := c.Query(t.Context(), statement, client.Options{})
 	if err != nil {
 		return "", 0, err
 	}
@@ -120,7 +120,7 @@ func TestWorkersThatSeeOtherFiles(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			folder, really := t.TempDir(), t.TempDir()
 			copyTo(t, filepath.Join(folder, "t.parquet"), "lineitem")
-			_, _, err := count(t, folder, tc.prepare(t, folder, really), worker.WithView(func(fs files.FS) files.FS { return elsewhere{fs, folder, really} }))
+			_, _, err := ask(t, folder, fmt.Sprintf("SELECT count(*) FROM '%s/t.parquet'", folder), tc.prepare(t, folder, really), worker.WithView(func(fs files.FS) files.FS { return elsewhere{fs, folder, really} }))
 			if sqlerr.CodeOf(err) != tc.code {
 				t.Fatalf("%v (%s)", err, sqlerr.CodeOf(err))
 			}
@@ -147,22 +147,28 @@ func (c changing) Open(ctx context.Context, path string) (files.File, error) {
 	return c.FS.Open(ctx, path)
 }
 
-// A file that changes between plan and scan is planned anew, once; then it is an error.
+// A file that changes between plan and scan is planned anew, once; then it is an error. So is one whose columns are others then.
 func TestFileThatChanges(t *testing.T) {
-	for times, want := range map[int32]sqlerr.Code{1: "", 100: sqlerr.FileChanged} {
+	for _, tc := range []struct {
+		name, statement, to string
+		times               int32
+		rows                string
+		code                sqlerr.Code
+	}{
+		{"once", "SELECT count(*) FROM '%s'", "orders", 1, "[[15000]]", ""},
+		{"all the time", "SELECT count(*) FROM '%s'", "orders", 100, "", sqlerr.FileChanged},
+		{"its columns", "SELECT * FROM '%s' LIMIT 1", "nation", 1, "", sqlerr.FileChanged},
+	} {
 		folder := t.TempDir()
 		path := filepath.Join(folder, "t.parquet")
 		copyTo(t, path, "lineitem")
 		var left atomic.Int32
-		left.Store(times)
-		rows, attempts, err := count(t, folder, worker.WithView(func(fs files.FS) files.FS {
-			return changing{fs, &left, func() { copyTo(t, path, "orders") }}
+		left.Store(tc.times)
+		rows, attempts, err := ask(t, folder, fmt.Sprintf(tc.statement, path), worker.WithView(func(fs files.FS) files.FS {
+			return changing{fs, &left, func() { copyTo(t, path, tc.to) }}
 		}))
-		switch {
-		case want == "" && (err != nil || rows != "[[15000]]" || attempts != 2):
-			t.Errorf("changed once: %s in %d attempts, %v", rows, attempts, err)
-		case want != "" && (sqlerr.CodeOf(err) != want || !strings.Contains(err.Error(), path) || attempts != 2):
-			t.Errorf("changed all the time: %s in %d attempts, %v", rows, attempts, err)
+		if sqlerr.CodeOf(err) != tc.code && err != nil || (err == nil) != (tc.code == "") || err == nil && (rows != tc.rows || attempts != 2) {
+			t.Errorf("%s: %s in %d attempts, %v", tc.name, rows, attempts, err)
 		}
 	}
 }
