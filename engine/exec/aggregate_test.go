@@ -12,6 +12,7 @@ import (
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
+	"github.com/fletchdb/fletch/engine/vector"
 	"github.com/fletchdb/fletch/engine/vector/int128"
 )
 
@@ -482,5 +483,37 @@ func TestSumsOutgrow64Bits(t *testing.T) {
 	for _, groups := range [][]expr.Expr{nil, {in.In(0)}} {
 		want := referenceGroups(in, groups, aggs, aggregate(batchtest.Scan(in), physical.Single, groups, aggs).Schema())
 		batchtest.Run(t, want, func(n ...physical.Node) physical.Node { return aggregate(n[0], physical.Single, groups, aggs) }, in)
+	}
+}
+
+// A month is 30 days wherever intervals are compared: one of the spellings stands for the group.
+func TestGroupsOfEqualIntervals(t *testing.T) {
+	month, days := vector.Interval{Months: 1}, vector.Interval{Days: 30}
+	hours := vector.Interval{Days: 29, Micros: 24 * 3600e6}
+	in := batchtest.Rows("iv interval, k int32", month, 1, days, 1, nil, 1, hours, 1, days, 2, vector.Interval{Days: 31}, 2, month, 2)
+	distinct := call("count", in.In(0))
+	distinct.Distinct = true
+	for _, tc := range []struct {
+		groups []expr.Expr
+		want   batchtest.Table
+	}{
+		{[]expr.Expr{in.In(0)}, batchtest.Rows("n int64, d int64", 5, 1, 1, 0, 1, 1)},
+		{[]expr.Expr{in.In(0), in.In(1)}, batchtest.Rows("n int64, d int64", 3, 1, 1, 0, 2, 1, 1, 1)},
+		{[]expr.Expr{in.In(1)}, batchtest.Rows("n int64, d int64", 4, 1, 3, 2)},
+	} {
+		batchtest.Run(t, tc.want, func(n ...physical.Node) physical.Node {
+			agg := aggregate(n[0], physical.Single, tc.groups, []expr.Aggregate{countStar(), distinct})
+			p := &physical.Project{Input: agg, Names: []string{"n", "d"}}
+			for i := range 2 {
+				p.Exprs = append(p.Exprs, &expr.Input{Index: len(tc.groups) + i, Typ: bigint, Nullable: agg.Schema()[len(tc.groups)+i].Nullable})
+			}
+			return p
+		}, in)
+	}
+	got, err := batchtest.Execute(t, func(n ...physical.Node) physical.Node {
+		return aggregate(n[0], physical.Single, []expr.Expr{in.In(0)}, []expr.Aggregate{countStar()})
+	}, 1, batchtest.Shape{Rows: 8}, in)
+	if err != nil || batchtest.Format(got.Rows[0][0]) != batchtest.Format(in.Rows[0][0]) {
+		t.Errorf("the group is %v, %v", got.Lines(), err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/fletchdb/fletch/engine/sqltype"
@@ -606,10 +607,36 @@ type byteGroups struct {
 	held int64
 	rows rowEncoder
 	runs runs
+
+	written *writtenKeys // nil: data is
+}
+
+// writtenKeys is keys as they first came, where data holds what they compare by: a month is equal to 30 days.
+type writtenKeys struct {
+	rows rowEncoder
+	at   []uint64
+	data []byte
+	held int64
 }
 
 func newByteGroups(types []sqltype.Type, acct *account) *byteGroups {
-	return &byteGroups{types: types, at: []uint64{0}, acct: acct}
+	t := &byteGroups{types: types, at: []uint64{0}, acct: acct}
+	if slices.ContainsFunc(types, func(t sqltype.Type) bool { return t.Kind == sqltype.Interval }) {
+		t.rows.compares = true
+		t.written = &writtenKeys{at: []uint64{0}}
+	}
+	return t
+}
+
+// add keeps the key of row i of the batch at hand.
+func (w *writtenKeys) add(i int, acct *account) error {
+	key := w.rows.row(i)
+	if err := acct.resize(&w.held, int64(grown(cap(w.data), len(w.data)+len(key)))+8*int64(grown(cap(w.at), len(w.at)+1))); err != nil {
+		return err
+	}
+	w.data = append(extend(w.data, len(key))[:len(w.data)], key...)
+	w.at = append(extend(w.at, 1)[:len(w.at)], uint64(len(w.data)))
+	return nil
 }
 
 func (t *byteGroups) len() int { return len(t.hash) }
@@ -617,6 +644,10 @@ func (t *byteGroups) len() int { return len(t.hash) }
 func (t *byteGroups) successor() grouper {
 	s := &byteGroups{types: t.types, at: []uint64{0}, acct: t.acct, table: t.table, rows: t.rows, runs: t.runs}
 	clear(s.table.slots)
+	if t.written != nil {
+		s.written = &writtenKeys{rows: t.written.rows, at: []uint64{0}}
+		t.written.rows = rowEncoder{}
+	}
 	t.table, t.rows, t.runs = hashTable{}, rowEncoder{}, runs{}
 	handOver(&t.held, &s.held, int64(len(s.table.slots))*8)
 	return s
@@ -659,6 +690,9 @@ func (t *byteGroups) assign(keys []*vector.Vector, sel []int32, n int, groups []
 		defer t.runs.repeat(all, groups)
 	}
 	t.rows.encode(keys, sel, n)
+	if t.written != nil {
+		t.written.rows.encode(keys, sel, n)
+	}
 	h := t.rows.hash()
 	if len(t.table.slots)*8 > prefetchFrom {
 		kernel.Prefetch(t.table.slots, h, t.table.shift)
@@ -673,6 +707,11 @@ func (t *byteGroups) assign(keys []*vector.Vector, sel []int32, n int, groups []
 			}
 			if need := len(t.data) + len(key); slots != len(t.table.slots) || need > cap(t.data) {
 				if err := t.grow(slots, grown(cap(t.data), need)); err != nil {
+					return err
+				}
+			}
+			if t.written != nil {
+				if err := t.written.add(i, t.acct); err != nil {
 					return err
 				}
 			}
@@ -710,9 +749,13 @@ func (t *byteGroups) find(key []byte, h uint64) int {
 func (t *byteGroups) hashes(dst []uint64) { copy(dst, t.hash) }
 
 func (t *byteGroups) keys(ids []int32, out []lane) []*vector.Vector {
+	at, data := t.at, t.data
+	if t.written != nil {
+		at, data = t.written.at, t.written.data
+	}
 	rest := make([][]byte, len(ids))
 	for i, id := range ids {
-		rest[i] = t.data[t.at[id]:t.at[id+1]]
+		rest[i] = data[at[id]:at[id+1]]
 	}
 	return decodeRows(t.types, rest, out)
 }
