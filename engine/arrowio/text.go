@@ -99,7 +99,7 @@ func CellOf(a arrow.Array) Cell {
 
 // appendPart writes row i of a part of a nested column, which may be NULL.
 func appendPart(dst []byte, a arrow.Array, cell Cell, i int) []byte {
-	if a.IsNull(i) {
+	if a.IsNull(i) || a.DataType().ID() == arrow.NULL {
 		return append(dst, "NULL"...)
 	}
 	return cell(dst, i)

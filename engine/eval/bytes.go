@@ -208,8 +208,17 @@ func appendUnbase64(dst []byte, s string) ([]byte, error) {
 	return out, nil
 }
 
+// appendUnhex reads pairs of digits, between which there may be spaces.
 func appendUnhex(dst []byte, s string) ([]byte, error) {
-	s = withoutSpaces(s)
+	if strings.ContainsAny(s, " \t\r\n") {
+		words := strings.Fields(s)
+		for i, w := range words {
+			if len(w)%2 == 1 && i < len(words)-1 {
+				return nil, invalidArgument("invalid hexadecimal digit: \" \"")
+			}
+		}
+		s = strings.Join(words, "")
+	}
 	for i := range len(s) {
 		if c := s[i]; (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
 			r, _ := utf8.DecodeRuneInString(s[i:])

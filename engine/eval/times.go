@@ -290,6 +290,9 @@ func countUnits(unit string, a, b int64, whole bool) int64 {
 		v := age(b, a)
 		return int64(v.Months) / unitMonths[unit]
 	}
+	if unit == "week" { // DuckDB counts seven days, whatever day they begin with
+		return (truncStamp("day", b) - truncStamp("day", a)) / width
+	}
 	if width > 0 {
 		return (truncStamp(unit, b) - truncStamp(unit, a)) / width
 	}

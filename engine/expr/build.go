@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -392,6 +393,17 @@ func newCall(name string, args []Expr, pos sqlerr.Pos) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i, a := range args { // an element that nothing gives a type is text
+		if sig.Args[i].Kind == sqltype.Null && IsUnknown(a) {
+			args = append([]Expr(nil), args...)
+			for k, b := range args {
+				if sig.Args[k].Kind == sqltype.Null && IsUnknown(b) {
+					args[k] = NewLiteral(StringValue(b.(*Literal).Value.Str), b.Pos())
+				}
+			}
+			return newCall(name, args, pos)
+		}
+	}
 	coerced := make([]Expr, len(args))
 	for i, a := range args {
 		in := Implicit
@@ -463,6 +475,7 @@ func newExtract(sig Signature, args []Expr, pos sqlerr.Pos) (Expr, error) {
 		for n := range extractFields {
 			names = append(names, n)
 		}
+		slices.Sort(names)
 		err := sqlerr.Newf(sqlerr.InvalidParameter, l.P, "unit %q not recognized for type %s", l.Value.Str, args[1].Type())
 		if near := nearest(field, names); near != "" {
 			err = err.WithHint("did you mean %q?", near)

@@ -55,6 +55,8 @@ func ParseValue(t sqltype.Type, text string) (Value, error) {
 		var iv sqltext.Interval
 		iv, err = sqltext.ParseInterval(text, "")
 		v.Months, v.Days, v.Int = iv.Months, iv.Days, iv.Micros
+	case sqltype.List:
+		return parseList(t, text)
 	default:
 		err = sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "text cannot be read as %s", t)
 	}
@@ -62,6 +64,95 @@ func ParseValue(t sqltype.Type, text string) (Value, error) {
 		return Value{}, err
 	}
 	return v, nil
+}
+
+// maxListNesting bounds how deep lists lie in a list's text.
+const maxListNesting = 32
+
+// parseList reads a list as PostgreSQL writes it, {1,NULL,"a b"}, or as Fletch and DuckDB do, [1, NULL, 'a b'].
+func parseList(t sqltype.Type, text string) (Value, error) {
+	p := listParser{all: text, rest: strings.TrimSpace(text)}
+	v, err := p.list(t, 0)
+	if err == nil && strings.TrimSpace(p.rest) != "" {
+		err = p.malformed()
+	}
+	return v, err
+}
+
+type listParser struct{ all, rest string }
+
+func (p *listParser) malformed() error {
+	text := p.all
+	if len(text) > 100 {
+		text = strings.ToValidUTF8(text[:100], "") + "…"
+	}
+	return sqlerr.Newf(sqlerr.InvalidText, sqlerr.Pos{}, "malformed array literal: %q", text).WithHint("lists are written as {1,2} or [1, 2]")
+}
+
+func (p *listParser) list(t sqltype.Type, depth int) (Value, error) {
+	if p.rest == "" || p.rest[0] != '{' && p.rest[0] != '[' || depth > maxListNesting {
+		return Value{}, p.malformed()
+	}
+	end := p.rest[0] + 2 // ] is two after [, and } after {
+	p.rest = strings.TrimLeft(p.rest[1:], listSpaces)
+	var parts []Value
+	for first := true; ; first = false {
+		if strings.HasPrefix(p.rest, string(rune(end))) && (first || len(parts) > 0) {
+			p.rest = p.rest[1:]
+			return NestedOf(t, parts), nil
+		}
+		if !first {
+			if !strings.HasPrefix(p.rest, ",") {
+				return Value{}, p.malformed()
+			}
+			p.rest = strings.TrimLeft(p.rest[1:], listSpaces)
+		}
+		v, err := p.element(*t.Elem, end, depth)
+		if err != nil {
+			return Value{}, err
+		}
+		parts = append(parts, v)
+		p.rest = strings.TrimLeft(p.rest, listSpaces)
+	}
+}
+
+const listSpaces = " \t\n\r"
+
+func (p *listParser) element(t sqltype.Type, end byte, depth int) (Value, error) {
+	switch {
+	case t.Kind == sqltype.List && !strings.HasPrefix(strings.ToUpper(p.rest[:min(4, len(p.rest))]), "NULL"):
+		return p.list(t, depth+1)
+	case p.rest == "":
+		return Value{}, p.malformed()
+	case p.rest[0] == '"' || p.rest[0] == '\'':
+		quote := p.rest[0]
+		var b strings.Builder
+		i := 1
+		for ; i < len(p.rest) && p.rest[i] != quote; i++ {
+			if p.rest[i] == '\\' && i+1 < len(p.rest) {
+				i++
+			}
+			b.WriteByte(p.rest[i])
+		}
+		if i >= len(p.rest) {
+			return Value{}, p.malformed()
+		}
+		p.rest = p.rest[i+1:]
+		return ParseValue(t, b.String())
+	}
+	at := strings.IndexAny(p.rest, ","+string(rune(end)))
+	if at < 0 {
+		return Value{}, p.malformed()
+	}
+	word := strings.TrimSpace(p.rest[:at])
+	if word == "" || strings.ContainsAny(word, `{}"`) {
+		return Value{}, p.malformed()
+	}
+	p.rest = p.rest[at:]
+	if strings.EqualFold(word, "NULL") {
+		return NullOf(t), nil
+	}
+	return ParseValue(t, word)
 }
 
 // ParseNumber is the value of a number as a statement writes it, without sign or with: INTEGER, BIGINT, a DECIMAL of its digits, or with an
