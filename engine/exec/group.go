@@ -287,6 +287,19 @@ func (t *hashTable) put(h uint64, g int) {
 	t.slots[at] = slotOf(h, g)
 }
 
+// putAll stores the numbers of hashes, from 0.
+func (t *hashTable) putAll(hashes []uint64, acct *account) error {
+	for from := 0; from < len(hashes); from += checkEvery {
+		if err := acct.goOn(); err != nil {
+			return err
+		}
+		for i, h := range hashes[from:min(from+checkEvery, len(hashes))] {
+			t.put(h, from+i)
+		}
+	}
+	return nil
+}
+
 // slotsFor is the number of slots that holds n keys at half load.
 func slotsFor(n int) int { return max(firstSlots, 1<<bits.Len(uint(max(2*n-1, 1)))) }
 
@@ -397,10 +410,7 @@ func (t *packedGroups[K]) grow(slots int) error {
 	t.table.size(slots)
 	h := make([]uint64, len(all))
 	t.hashes(h)
-	for g, x := range h {
-		t.table.put(x, g)
-	}
-	return nil
+	return t.table.putAll(h, t.acct)
 }
 
 // pack stores the keys of the rows sel, or the first n, by word.
@@ -662,8 +672,8 @@ func (t *byteGroups) grow(slots, data int) error {
 	}
 	if slots != len(t.table.slots) {
 		t.table.size(slots)
-		for g, x := range t.hash {
-			t.table.put(x, g)
+		if err := t.table.putAll(t.hash, t.acct); err != nil {
+			return err
 		}
 		at := make([]uint64, len(t.at), slots/2+1)
 		copy(at, t.at)

@@ -170,6 +170,11 @@ func (t *intGroups) lay(base int64, length, n int) error {
 	}
 	t.direct, t.base, t.slots = make([]uint32, length), base, nil
 	for g, k := range t.all {
+		if g%checkEvery == 0 {
+			if err := t.acct.goOn(); err != nil {
+				return err
+			}
+		}
 		if g != t.null {
 			t.direct[uint64(k)-uint64(base)] = uint32(g + 1)
 		}
@@ -232,6 +237,11 @@ func (t *intGroups) rehash(slots int) error {
 	mask := uint64(slots - 1)
 	var h [256]uint64
 	for from := 0; from < len(t.all); from += len(h) {
+		if from%checkEvery == 0 {
+			if err := t.acct.goOn(); err != nil {
+				return err
+			}
+		}
 		part := t.all[from:min(from+len(h), len(t.all))]
 		kernel.Hash64(h[:len(part)], part)
 		for i, key := range part {

@@ -367,3 +367,37 @@ func TestEmptyBuildOpensNoProbe(t *testing.T) {
 		}
 	}
 }
+
+// A join on several keys gives a filter of each that is asked for.
+func TestRuntimeFilterOfEveryKey(t *testing.T) {
+	rng := rand.New(rand.NewPCG(19, 20))
+	const schema = "a int64, b int32, s utf8"
+	build := random(rng, schema, 60, false)
+	env := &exec.Env{Threads: 2, Filters: &exec.RuntimeFilters{}, OpenScan: func(context.Context, *physical.Scan) (exec.Source, error) {
+		return batchtest.NewSource(build, batchtest.Shape{Rows: 16, Select: true, Forms: true}), nil
+	}}
+	keys := []expr.Expr{build.In(0), build.In(1), build.In(2)}
+	join := &physical.HashJoin{
+		Probe: &physical.Values{Fields: build.Fields}, Build: batchtest.Scan(build), ProbeKeys: keys, BuildKeys: keys,
+		Runtime: []physical.RuntimeBuild{{Filter: 3, Key: 2}, {Filter: 4, Key: 1}},
+	}
+	if err := exec.Run(t.Context(), join, env, &batchtest.Collect{}); err != nil {
+		t.Fatal(err)
+	}
+	others := random(rng, schema, 200, false)
+	others.Rows = append(others.Rows, build.Rows...)
+	for id, c := range map[int32]int{3: 2, 4: 1} {
+		f := env.Filters.Get(id)
+		if f == nil || f.Empty() {
+			t.Fatalf("no filter %d, or an empty one", id)
+		}
+		// Rows with NULL in any key match nothing, and need not pass.
+		strict := batchtest.Table{Fields: build.Fields}
+		for _, row := range build.Rows {
+			if !row[0].Null && !row[1].Null && !row[2].Null {
+				strict.Rows = append(strict.Rows, row)
+			}
+		}
+		checkFilter(t, f, batchtest.NewSource(others, batchtest.Shape{Rows: 50, Forms: true}), strict, c)
+	}
+}

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"context"
+
 	"github.com/fletchdb/fletch/engine/budget"
 	"github.com/fletchdb/fletch/engine/physical"
 )
@@ -11,10 +13,29 @@ type account struct {
 	name    string
 	user    *budget.User
 	metrics *NodeMetrics
+	cause   func() error // why the query shall end; nil: it cannot be told to
+}
+
+// causeOf tells why ctx has ended, nil if it has not.
+func causeOf(ctx context.Context) func() error {
+	return func() error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return nil
+	}
+}
+
+// goOn is asked by loops over memory that has become large, every checkEvery steps; its error says that the query shall end.
+func (a *account) goOn() error {
+	if a.cause == nil {
+		return nil
+	}
+	return a.cause()
 }
 
 func (r *runner) account(name string, node physical.Node) *account {
-	a := &account{name: name, user: r.env.Budget.User(name), metrics: r.env.Metrics.Of(node)}
+	a := &account{name: name, user: r.env.Budget.User(name), metrics: r.env.Metrics.Of(node), cause: r.cause}
 	r.onClose(func() error {
 		a.user.ReleaseAll()
 		return nil

@@ -23,7 +23,7 @@ var ErrDone = errors.New("no more rows are wanted")
 // context's cause; a panic below becomes an internal_error with the stack as its cause. When Run returns, everything that
 // it reserved from the budget is given back and every goroutine that it started has ended.
 func Run(ctx context.Context, root physical.Node, env *Env, out Sink) error {
-	r := &runner{env: env.withDefaults()}
+	r := &runner{env: env.withDefaults(), cause: causeOf(ctx)}
 	err := guard(func() error {
 		p, err := r.compile(root)
 		if err != nil {
@@ -57,6 +57,7 @@ func (e *Env) withDefaults() *Env {
 // A runner executes one plan.
 type runner struct {
 	env     *Env
+	cause   func() error // why the query shall end
 	closers []func() error
 }
 
