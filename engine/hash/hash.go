@@ -32,6 +32,7 @@ import (
 //	INTERVAL                          wide((30 * months + days) * 86,400,000,000 + microseconds)
 //	UUID                              wide(its 128 bits, the first byte highest, as a signed number)
 //	VARCHAR, BYTEA                    text(its bytes)
+//	lists, structs                    text(the bytes that package nested makes of it)
 //
 //	wide(x): x if it fits 64 bits with its sign, else the low word ^ mix(the high word ^ A)
 //	text(s): h = length * A; for each 8 bytes, and then for the 1 to 7 that are left, if any, padded with 0, read with the
@@ -67,7 +68,7 @@ type dictWords struct {
 }
 
 // Rows gives the hash over the key columns of each of the rows sel, or of the first n where sel is nil; n is len(sel)
-// otherwise. It is valid until the next call. A column of a nested type panics: plans do not have one as a key.
+// otherwise. It is valid until the next call.
 func (h *Hasher) Rows(keys []*vector.Vector, sel []int32, n int) []uint64 {
 	h.hashes, h.words = sized(h.hashes, n), sized(h.words, n)
 	for i := range h.hashes {
