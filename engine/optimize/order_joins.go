@@ -105,6 +105,7 @@ type group struct {
 	beside  []relSet // per relation, those that some class or condition ties it to
 	plans   map[relSet]*joinPlan
 	cross   bool // products are allowed
+	waiting int  // right sides that flatten has yet to come to
 }
 
 // A joinPlan is the cheapest way found to join a set of relations.
@@ -142,7 +143,7 @@ func predConds(preds []predicate) []expr.Expr {
 func (g *group) flatten(n logical.Node) {
 	switch n := n.(type) {
 	case *logical.Filter:
-		if j, ok := n.Input.(*logical.Join); ok && orderable(j) && len(g.rels) < maxRelations {
+		if j, ok := n.Input.(*logical.Join); ok && orderable(j) && g.roomForTwo() {
 			for _, c := range expr.Conjuncts(n.Cond) {
 				g.preds = append(g.preds, predicate{cond: c})
 			}
@@ -150,10 +151,12 @@ func (g *group) flatten(n logical.Node) {
 			return
 		}
 	case *logical.Join:
-		if !orderable(n) || len(g.rels) >= maxRelations {
+		if !orderable(n) || !g.roomForTwo() {
 			break
 		}
+		g.waiting++
 		g.flatten(n.Left)
+		g.waiting--
 		if n.Kind == logical.Inner {
 			for _, c := range expr.Conjuncts(n.On) {
 				g.preds = append(g.preds, predicate{cond: c})
@@ -166,6 +169,9 @@ func (g *group) flatten(n logical.Node) {
 	}
 	g.add(relation{node: g.o.order(n)})
 }
+
+// roomForTwo tells whether a join's two sides still fit, also once every right side further up, which comes later, is there.
+func (g *group) roomForTwo() bool { return len(g.rels)+g.waiting+2 <= maxRelations }
 
 func (g *group) add(r relation) {
 	r.stats = g.o.est.Of(r.node)
@@ -390,6 +396,15 @@ func (g *group) greedy(all relSet) {
 			rest |= 1 << i
 		}
 	}
+	tried := map[[2]relSet]*joinPlan{} // parts that stay parts need not be tried again
+	try := func(a, b relSet, join func() *joinPlan) *joinPlan {
+		p, ok := tried[[2]relSet{a, b}]
+		if !ok {
+			p = join()
+			tried[[2]relSet{a, b}] = p
+		}
+		return p
+	}
 	for {
 		var best *joinPlan
 		take := func(p *joinPlan) {
@@ -399,11 +414,11 @@ func (g *group) greedy(all relSet) {
 		}
 		for i, a := range parts {
 			for _, b := range parts[i+1:] {
-				take(g.pair(a, b))
+				take(try(a.set, b.set, func() *joinPlan { return g.pair(a, b) }))
 			}
 			for r := range g.rels {
 				if rest.has(r) {
-					take(g.attach(a, r))
+					take(try(a.set, 1<<r, func() *joinPlan { return g.attach(a, r) }))
 				}
 			}
 		}

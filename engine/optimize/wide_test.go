@@ -28,6 +28,7 @@ func TestWide(t *testing.T) {
 		"terms":     "SELECT r_regionkey + " + list(5_000, " + ", "%d") + " FROM region",
 		"not":       "SELECT 1 FROM region WHERE " + strings.Repeat("NOT ", 5_000) + "r_regionkey = 1",
 		"joins":     "SELECT 1 FROM " + list(60, ", ", "nation n%d") + " WHERE " + list(59, " AND ", "n0.n_nationkey = n%d.n_nationkey"),
+		"more":      "SELECT 1 FROM " + list(200, ", ", "nation n%d") + " WHERE " + list(199, " AND ", "n0.n_nationkey = n%d.n_nationkey"),
 		"products":  "SELECT 1 FROM " + list(40, ", ", "nation n%d"),
 		"unions":    list(1_000, " UNION ALL ", "SELECT %d AS x FROM region"),
 		"nested":    strings.Repeat("SELECT * FROM (", 300) + "SELECT * FROM region" + strings.Repeat(") t WHERE r_regionkey > 1", 300),
