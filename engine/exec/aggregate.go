@@ -592,8 +592,13 @@ func (a *aggregate) Combine(_ context.Context, l Local) error {
 	return nil
 }
 
-// serialMerge is the number of groups up to which one goroutine merges all tables.
-const serialMerge = 16 << 10
+const (
+	// serialMerge is the number of groups up to which one goroutine merges all tables.
+	serialMerge = 16 << 10
+	// serialDense is how many tables over dense integers one goroutine merges, of any size: to look a group up in an array costs less
+	// than to copy it to its partition and back.
+	serialDense = 3
+)
 
 func (a *aggregate) Finalize(ctx context.Context) error {
 	total := 0
@@ -602,7 +607,7 @@ func (a *aggregate) Finalize(ctx context.Context) error {
 	}
 	switch {
 	case len(a.runs) == 0 && len(a.tables) == 1:
-	case len(a.runs) == 0 && (total <= serialMerge || len(a.types) == 0) || a.whole():
+	case len(a.runs) == 0 && (total <= serialMerge || len(a.types) == 0 || len(a.tables) <= serialDense && a.keyRange() != nil) || a.whole():
 		into, m := a.tables[0], a.newMerger()
 		for _, t := range a.tables[1:] {
 			if err := m.addTable(ctx, into, t); err != nil {

@@ -386,7 +386,7 @@ func TestManyGroups(t *testing.T) {
 	aggs := []expr.Aggregate{countStar(), call("sum", in.In(1)), call("max", in.In(2))}
 	for _, groups := range [][]expr.Expr{{in.In(0)}, {in.In(2)}, {in.In(0), in.In(1)}} {
 		want := referenceGroups(in, groups, aggs, aggregate(batchtest.Scan(in), physical.Single, groups, aggs).Schema())
-		for _, threads := range []int{1, 3} {
+		for _, threads := range []int{1, 3, 5} {
 			got, err := batchtest.Execute(t, func(n ...physical.Node) physical.Node {
 				return aggregate(n[0], physical.Single, groups, aggs)
 			}, threads, batchtest.Shape{Rows: 2048, Select: true}, in)
