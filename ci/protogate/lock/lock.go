@@ -260,12 +260,9 @@ func load(root, dir, name string) (*Release, []Fault, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the lock of %s: %w", name, err)
 	}
-	l, wrong := Parse(string(text))
-	if wrong == nil && l.Release != name {
-		wrong = fmt.Errorf("it is the lock of %s", l.Release)
-	}
-	if wrong != nil {
-		return nil, []Fault{{Unreadable, name, name + "/" + Name, wrong.Error()}}, nil
+	l, wrong := parseAs(name, string(text))
+	if wrong != "" {
+		return nil, []Fault{{Unreadable, name, name + "/" + Name, wrong}}, nil
 	}
 	var faults []Fault
 	have, err := Files(dir)
@@ -291,6 +288,18 @@ func load(root, dir, name string) (*Release, []Fault, error) {
 	}
 	faults = append(faults, compare(name, "", l.Fixtures, fixtures)...)
 	return &Release{dir, l, Sum(text)}, faults, nil
+}
+
+// parseAs reads the lock of a release; wrong says why it is none.
+func parseAs(release, text string) (l *Lock, wrong string) {
+	l, err := Parse(text)
+	switch {
+	case err != nil:
+		return nil, err.Error()
+	case l.Release != release:
+		return nil, "it is the lock of " + l.Release
+	}
+	return l, ""
 }
 
 func compare(release, prefix string, want, have map[string]string) []Fault {
