@@ -40,6 +40,14 @@ func (b *binder) from(items []ast.TableRef, outer *scope) (source, error) {
 
 // pair joins left and right, which may refer to left: then it is lateral.
 func (b *binder) pair(kind logical.JoinKind, left, right logical.Node, on expr.Expr, pos sqlerr.Pos) logical.Node {
+	if e, ok := right.(*logical.Expand); ok && kind == logical.Inner && isUnit(e.Input) { // which may as well begin with left's rows
+		c := *e
+		c.Input = left
+		if on == nil {
+			return &c
+		}
+		return &logical.Filter{Input: &c, Cond: on}
+	}
 	have := logical.Output(left)
 	for id := range logical.Outer(right) {
 		if have[id] {
@@ -81,6 +89,9 @@ func (b *binder) tableRef(t ast.TableRef, outer *scope, before source) (source, 
 	case *ast.Join:
 		return b.join(t, outer, before)
 	case *ast.TableFunction:
+		if name := t.Call.Name.Last().Name; name == "unnest" || name == "generate_series" || name == "range" {
+			return b.tableFunction(t, name, outer, before)
+		}
 		return source{}, unsupported(t.Pos, "table function %q", t.Call.Name).WithHint("read from a table, a file or a subquery")
 	}
 	return source{}, unsupported(t.At(), "this item of FROM")

@@ -45,6 +45,9 @@ func (d *decoder) node(m *planv1.Node, depth int) physical.Node {
 			out.Rows = append(out.Rows, d.values(row.GetValues(), 0))
 		}
 		return out
+	case *planv1.Node_Expand:
+		x := n.Expand
+		return &physical.Expand{Input: d.node(x.GetInput(), depth), Lists: d.exprs(x.GetLists(), 0), Ordinality: x.GetOrdinality(), Names: x.GetNames(), Est: d.est(m)}
 	case *planv1.Node_Recursive:
 		r := n.Recursive
 		return &physical.Recursive{ID: int32(d.index(r.GetId())), Base: d.node(r.GetBase(), depth), Step: d.node(r.GetStep(), depth), All: r.GetAll(), Fields: d.fields(r.GetFields())}

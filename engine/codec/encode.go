@@ -51,6 +51,10 @@ func (e *encoder) node(n physical.Node) *planv1.Node {
 			m.Rows = append(m.Rows, e.values(row))
 		}
 		return &planv1.Node{Node: &planv1.Node_ConstantRows{ConstantRows: m}}
+	case *physical.Expand:
+		return &planv1.Node{EstimatedRows: estimated(n.Est), Node: &planv1.Node_Expand{Expand: &planv1.Expand{
+			Input: e.node(n.Input), Lists: e.exprs(n.Lists), Ordinality: n.Ordinality, Names: n.Names,
+		}}}
 	case *physical.Recursive:
 		return &planv1.Node{Node: &planv1.Node_Recursive{Recursive: &planv1.Recursive{
 			Id: uint32(n.ID), Base: e.node(n.Base), Step: e.node(n.Step), All: n.All, Fields: e.fields(n.Fields),

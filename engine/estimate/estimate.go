@@ -78,6 +78,11 @@ func (e *Estimator) estimate(n logical.Node) *Stats {
 		return scan(n)
 	case *logical.Values:
 		return unknown(n.Cols, float64(len(n.Rows)))
+	case *logical.Expand:
+		const elements = 10 // of a list, as long as nothing is known of any
+		s := e.Of(n.Input).clone()
+		s.Rows *= elements
+		return s
 	case *logical.Recursive: // how many rounds there will be is anyone's guess
 		return unknown(n.Cols, 10*max(e.Of(n.Base).Rows, e.Of(n.Step).Rows))
 	case *logical.Working:

@@ -64,6 +64,12 @@ func (r *runner) compile(n physical.Node) (pipe, error) {
 		return r.compileHashJoin(n)
 	case *physical.LoopJoin:
 		return r.compileLoopJoin(n)
+	case *physical.Expand:
+		op, err := newExpand(n, r.env)
+		if err != nil {
+			return nil, err
+		}
+		return r.compileRow(n.Input, op, n)
 	case *physical.Recursive:
 		return r.compileRecursive(n)
 	case *physical.Working:

@@ -43,6 +43,12 @@ func LogicalLine(n logical.Node) string {
 		return s
 	case *logical.Values:
 		return plural(len(n.Rows), "row", "Values ")
+	case *logical.Expand:
+		s := "Expand" + list(mapTo(n.Lists, itemText))
+		if n.Ordinality != nil {
+			s += " with ordinality"
+		}
+		return s
 	case *logical.Recursive:
 		return "Recursive" + distinctly(n.All) + " " + n.Name
 	case *logical.Working:

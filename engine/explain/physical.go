@@ -72,6 +72,8 @@ func Expected(n physical.Node) float64 {
 		return n.Est.Rows
 	case *physical.Filter:
 		return n.Est.Rows
+	case *physical.Expand:
+		return n.Est.Rows
 	case *physical.Aggregate:
 		return n.Est.Rows
 	case *physical.HashJoin:
@@ -107,6 +109,12 @@ func Line(n physical.Node) string {
 		return scanLine(n)
 	case *physical.Values:
 		return plural(len(n.Rows), "row", "Values ")
+	case *physical.Expand:
+		s := "Expand" + list(mapTo(n.Lists, expr.String))
+		if n.Ordinality {
+			s += " with ordinality"
+		}
+		return s
 	case *physical.Recursive:
 		return fmt.Sprintf("Recursive #%d", n.ID) + distinctly(n.All)
 	case *physical.Working:

@@ -80,6 +80,8 @@ func (c *cloner) node(n Node) Node {
 			d.Aggs = append(d.Aggs, Agg{c.column(a.Col), agg})
 		}
 		return d
+	case *Expand:
+		return &Expand{Input: kids[0], Lists: c.items(n.Lists), Ordinality: c.column(n.Ordinality)}
 	case *Recursive:
 		d := *n
 		d.Base, d.Step, d.Cols = kids[0], kids[1], c.columns(n.Cols)

@@ -33,6 +33,7 @@ func (*Union) isNode()     {}
 func (*Window) isNode()    {}
 func (*Recursive) isNode() {}
 func (*Working) isNode()   {}
+func (*Expand) isNode()    {}
 
 // A Scan reads columns of a table.
 type Scan struct {
@@ -232,6 +233,15 @@ type Working struct {
 	Cols []*expr.Column
 }
 
+// An Expand gives each row once per element of its lists, side by side: the elements of Lists[i].Expr, a list, are in Lists[i].Col,
+// which is NULL past the end of a list shorter than another. A row whose lists are all NULL or empty is gone. Ordinality, if not
+// nil, counts the elements from 1.
+type Expand struct {
+	Input      Node
+	Lists      []Item
+	Ordinality *expr.Column
+}
+
 // A WindowCall is a window function and the column that it gives.
 type WindowCall struct {
 	Col *expr.Column
@@ -329,6 +339,18 @@ func (n *Limit) Columns() []*expr.Column { return n.Input.Columns() }
 
 // Columns are the union's own.
 func (n *Union) Columns() []*expr.Column { return n.Cols }
+
+// Columns are the input's, then the elements, then the count.
+func (n *Expand) Columns() []*expr.Column {
+	out := itemColumns(n.Lists, appendColumns(nil, n.Input.Columns(), false))
+	if n.Ordinality != nil {
+		out = append(out, n.Ordinality)
+	}
+	return out
+}
+
+// Children is the input.
+func (n *Expand) Children() []Node { return []Node{n.Input} }
 
 // Columns are the recursion's own.
 func (n *Recursive) Columns() []*expr.Column { return n.Cols }

@@ -48,6 +48,10 @@ func WithChildren(n Node, kids []Node) Node {
 		c := *n
 		c.Input = kids[0]
 		return &c
+	case *Expand:
+		c := *n
+		c.Input = kids[0]
+		return &c
 	case *Recursive:
 		c := *n
 		c.Base, c.Step = kids[0], kids[1]
@@ -149,6 +153,12 @@ func MapExprs(n Node, f func(expr.Expr) expr.Expr) Node {
 		if keys, changed := mapOrder(n.Keys, f); changed {
 			c := *n
 			c.Keys = keys
+			return &c
+		}
+	case *Expand:
+		if lists, changed := mapItems(n.Lists, f); changed {
+			c := *n
+			c.Lists = lists
 			return &c
 		}
 	case *Window:

@@ -135,6 +135,8 @@ func (l *lowerer) node(n logical.Node, need logical.ColSet) (rel, error) {
 		return rel{&physical.Limit{Input: in.node, Fetch: n.Fetch, Offset: n.Offset}, in.cols}, nil
 	case *logical.Union:
 		return l.union(n)
+	case *logical.Expand:
+		return l.expand(n, need)
 	case *logical.Recursive:
 		return l.recursive(n)
 	case *logical.Working:
@@ -223,6 +225,28 @@ func fieldsOf(cols []*expr.Column) []physical.Field {
 		out = append(out, physical.Field{Name: c.Name, Type: c.Typ, Nullable: c.Nullable})
 	}
 	return out
+}
+
+func (l *lowerer) expand(n *logical.Expand, need logical.ColSet) (rel, error) {
+	below := need.Clone()
+	for _, it := range n.Lists {
+		below.AddExpr(it.Expr)
+	}
+	in, err := l.only(n.Input, below)
+	if err != nil {
+		return rel{}, err
+	}
+	m := mapperOf(in)
+	out := &physical.Expand{Input: in.node, Ordinality: n.Ordinality != nil, Est: l.rows(n)}
+	cols := slices.Clone(in.cols)
+	for _, it := range n.Lists {
+		out.Lists = append(out.Lists, m.expr(it.Expr))
+		out.Names, cols = append(out.Names, it.Col.Name), append(cols, it.Col.ID)
+	}
+	if n.Ordinality != nil {
+		out.Names, cols = append(out.Names, n.Ordinality.Name), append(cols, n.Ordinality.ID)
+	}
+	return rel{out, cols}, m.err
 }
 
 func (l *lowerer) recursive(n *logical.Recursive) (rel, error) {

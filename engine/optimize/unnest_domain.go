@@ -106,6 +106,11 @@ func (d *domain) bind(n logical.Node) (logical.Node, []*expr.Column) {
 			p.Items = append(p.Items, logical.Pass(c))
 		}
 		return p, cols
+	case *logical.Expand:
+		in, cols := d.bind(n.Input)
+		c := *logical.MapExprs(n, func(e expr.Expr) expr.Expr { return d.replace(e, cols) }).(*logical.Expand)
+		c.Input = in
+		return &c, cols
 	case *logical.Aggregate:
 		return d.aggregate(n)
 	case *logical.Join:

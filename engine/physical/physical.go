@@ -44,6 +44,7 @@ func (*Remote) isNode()    {}
 func (*Window) isNode()    {}
 func (*Recursive) isNode() {}
 func (*Working) isNode()   {}
+func (*Expand) isNode()    {}
 
 // A Format is a file format.
 type Format uint8
@@ -226,6 +227,16 @@ type Recursive struct {
 type Working struct {
 	ID     int32
 	Fields []Field
+}
+
+// An Expand gives each row once per element of its lists, side by side, and then how many that were: NULL past the end of a list
+// shorter than another; no row where all are NULL or empty.
+type Expand struct {
+	Input      Node
+	Lists      []expr.Expr
+	Ordinality bool     // a last column counts the elements from 1
+	Names      []string // of the added columns
+	Est        Est
 }
 
 // An ExchangeKind is how rows of the producer's tasks find a consumer's task.

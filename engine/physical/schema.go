@@ -103,6 +103,21 @@ func (n *Union) Schema() []Field {
 // Schema is the input's.
 func (n *Exchange) Schema() []Field { return n.Input.Schema() }
 
+// Schema is the input's, then one column per list, then the count.
+func (n *Expand) Schema() []Field {
+	out := append([]Field(nil), n.Input.Schema()...)
+	for i, l := range n.Lists {
+		out = append(out, Field{n.Names[i], *l.Type().Elem, true})
+	}
+	if n.Ordinality {
+		out = append(out, Field{n.Names[len(n.Lists)], sqltype.Of(sqltype.Int64), false})
+	}
+	return out
+}
+
+// Children is the input.
+func (n *Expand) Children() []Node { return []Node{n.Input} }
+
 // Schema is the recursion's own.
 func (n *Recursive) Schema() []Field { return n.Fields }
 

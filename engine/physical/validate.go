@@ -133,6 +133,8 @@ func (v *validator) node(n Node) []Field {
 				}
 			}
 		}
+	case *Expand:
+		v.expand(n, in)
 	case *Recursive:
 		v.fields(n, n.Fields, sides[0])
 		v.fields(n, n.Fields, sides[1])
@@ -161,6 +163,22 @@ func (v *validator) node(n Node) []Field {
 		return nil
 	}
 	return n.Schema()
+}
+
+func (v *validator) expand(n *Expand, in []Field) {
+	v.exprs(n, n.Lists, in)
+	names := len(n.Lists)
+	if n.Ordinality {
+		names++
+	}
+	if len(n.Lists) == 0 || len(n.Names) != names {
+		v.fail(n, "%d names for %d lists", len(n.Names), len(n.Lists))
+	}
+	for _, l := range n.Lists {
+		if v.err == nil && (l.Type().Kind != sqltype.List || l.Type().Elem == nil) {
+			v.fail(n, "the elements of a %s", l.Type())
+		}
+	}
 }
 
 // within lets the working rows of r be read until the call of what it returns.

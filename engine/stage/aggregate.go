@@ -115,6 +115,8 @@ func expected(n physical.Node) float64 {
 			return rows
 		}
 		return float64(n.Fetch)
+	case *physical.Expand:
+		return n.Est.Rows
 	case *physical.Remote:
 		return n.Est.Rows
 	}

@@ -64,6 +64,11 @@ func (d *distributor) node(n physical.Node) placed {
 		c := *n
 		c.Input = in.node
 		return placed{&c, in.spread, throughProject(in.by, n.Exprs)}
+	case *physical.Expand:
+		in := d.node(n.Input)
+		c := *n
+		c.Input = in.node
+		return placed{&c, in.spread, in.by}
 	case *physical.Aggregate:
 		return d.aggregate(n)
 	case *physical.HashJoin:

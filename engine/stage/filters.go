@@ -124,6 +124,10 @@ func withChildren(n physical.Node, kids []physical.Node) physical.Node {
 		c := *n
 		c.Input = kids[0]
 		return &c
+	case *physical.Expand:
+		c := *n
+		c.Input = kids[0]
+		return &c
 	case *physical.Recursive:
 		c := *n
 		c.Base, c.Step = kids[0], kids[1]

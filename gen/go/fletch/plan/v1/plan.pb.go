@@ -617,6 +617,7 @@ type Node struct {
 	//	*Node_Window
 	//	*Node_Recursive
 	//	*Node_Working
+	//	*Node_Expand
 	Node          isNode_Node `protobuf_oneof:"node"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -801,6 +802,15 @@ func (x *Node) GetWorking() *Working {
 	return nil
 }
 
+func (x *Node) GetExpand() *Expand {
+	if x != nil {
+		if x, ok := x.Node.(*Node_Expand); ok {
+			return x.Expand
+		}
+	}
+	return nil
+}
+
 type isNode_Node interface {
 	isNode_Node()
 }
@@ -880,6 +890,11 @@ type Node_Working struct {
 	Working *Working `protobuf:"bytes,16,opt,name=working,proto3,oneof"`
 }
 
+type Node_Expand struct {
+	// Makes rows of lists' elements.
+	Expand *Expand `protobuf:"bytes,17,opt,name=expand,proto3,oneof"`
+}
+
 func (*Node_Scan) isNode_Node() {}
 
 func (*Node_ConstantRows) isNode_Node() {}
@@ -909,6 +924,8 @@ func (*Node_Window) isNode_Node() {}
 func (*Node_Recursive) isNode_Node() {}
 
 func (*Node_Working) isNode_Node() {}
+
+func (*Node_Expand) isNode_Node() {}
 
 // Recursive gives the rows of base, then those of step over the rows that came last, until none come.
 type Recursive struct {
@@ -992,6 +1009,79 @@ func (x *Recursive) GetFields() []*Field {
 	return nil
 }
 
+// Expand gives each row once per element of its lists, side by side, NULL past the end of the shorter ones.
+type Expand struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Gives the rows.
+	Input *Node `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// The lists, at least one, over the input's columns.
+	Lists []*Expression `protobuf:"bytes,2,rep,name=lists,proto3" json:"lists,omitempty"`
+	// A last column counts the elements from 1.
+	Ordinality bool `protobuf:"varint,3,opt,name=ordinality,proto3" json:"ordinality,omitempty"`
+	// Names of the added columns: one per list, and one of the count.
+	Names         []string `protobuf:"bytes,4,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Expand) Reset() {
+	*x = Expand{}
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Expand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Expand) ProtoMessage() {}
+
+func (x *Expand) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Expand.ProtoReflect.Descriptor instead.
+func (*Expand) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Expand) GetInput() *Node {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Expand) GetLists() []*Expression {
+	if x != nil {
+		return x.Lists
+	}
+	return nil
+}
+
+func (x *Expand) GetOrdinality() bool {
+	if x != nil {
+		return x.Ordinality
+	}
+	return false
+}
+
+func (x *Expand) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
 // Working reads the rows that came last of the nearest recursion of its number around it.
 type Working struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1005,7 +1095,7 @@ type Working struct {
 
 func (x *Working) Reset() {
 	*x = Working{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[4]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1107,7 @@ func (x *Working) String() string {
 func (*Working) ProtoMessage() {}
 
 func (x *Working) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[4]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1120,7 @@ func (x *Working) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Working.ProtoReflect.Descriptor instead.
 func (*Working) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{4}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Working) GetId() uint32 {
@@ -1068,7 +1158,7 @@ type Scan struct {
 
 func (x *Scan) Reset() {
 	*x = Scan{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[5]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1080,7 +1170,7 @@ func (x *Scan) String() string {
 func (*Scan) ProtoMessage() {}
 
 func (x *Scan) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[5]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1093,7 +1183,7 @@ func (x *Scan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scan.ProtoReflect.Descriptor instead.
 func (*Scan) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{5}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Scan) GetTable() string {
@@ -1158,7 +1248,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[6]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1260,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[6]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1273,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{6}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *File) GetPath() string {
@@ -1232,7 +1322,7 @@ type Indexes struct {
 
 func (x *Indexes) Reset() {
 	*x = Indexes{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[7]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1244,7 +1334,7 @@ func (x *Indexes) String() string {
 func (*Indexes) ProtoMessage() {}
 
 func (x *Indexes) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[7]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1257,7 +1347,7 @@ func (x *Indexes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Indexes.ProtoReflect.Descriptor instead.
 func (*Indexes) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{7}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Indexes) GetValues() []uint32 {
@@ -1284,7 +1374,7 @@ type ScanColumn struct {
 
 func (x *ScanColumn) Reset() {
 	*x = ScanColumn{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[8]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1296,7 +1386,7 @@ func (x *ScanColumn) String() string {
 func (*ScanColumn) ProtoMessage() {}
 
 func (x *ScanColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[8]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1309,7 +1399,7 @@ func (x *ScanColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanColumn.ProtoReflect.Descriptor instead.
 func (*ScanColumn) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{8}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ScanColumn) GetName() string {
@@ -1354,7 +1444,7 @@ type RuntimeProbe struct {
 
 func (x *RuntimeProbe) Reset() {
 	*x = RuntimeProbe{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[9]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1456,7 @@ func (x *RuntimeProbe) String() string {
 func (*RuntimeProbe) ProtoMessage() {}
 
 func (x *RuntimeProbe) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[9]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1469,7 @@ func (x *RuntimeProbe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuntimeProbe.ProtoReflect.Descriptor instead.
 func (*RuntimeProbe) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{9}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RuntimeProbe) GetFilter() uint32 {
@@ -1409,7 +1499,7 @@ type ConstantRows struct {
 
 func (x *ConstantRows) Reset() {
 	*x = ConstantRows{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[10]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1421,7 +1511,7 @@ func (x *ConstantRows) String() string {
 func (*ConstantRows) ProtoMessage() {}
 
 func (x *ConstantRows) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[10]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1434,7 +1524,7 @@ func (x *ConstantRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConstantRows.ProtoReflect.Descriptor instead.
 func (*ConstantRows) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{10}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ConstantRows) GetFields() []*Field {
@@ -1464,7 +1554,7 @@ type Filter struct {
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[11]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1566,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[11]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1579,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{11}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Filter) GetInput() *Node {
@@ -1521,7 +1611,7 @@ type Project struct {
 
 func (x *Project) Reset() {
 	*x = Project{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[12]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1623,7 @@ func (x *Project) String() string {
 func (*Project) ProtoMessage() {}
 
 func (x *Project) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[12]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1636,7 @@ func (x *Project) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Project.ProtoReflect.Descriptor instead.
 func (*Project) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{12}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Project) GetInput() *Node {
@@ -1590,7 +1680,7 @@ type Aggregate struct {
 
 func (x *Aggregate) Reset() {
 	*x = Aggregate{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[13]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +1692,7 @@ func (x *Aggregate) String() string {
 func (*Aggregate) ProtoMessage() {}
 
 func (x *Aggregate) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[13]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +1705,7 @@ func (x *Aggregate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Aggregate.ProtoReflect.Descriptor instead.
 func (*Aggregate) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{13}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Aggregate) GetInput() *Node {
@@ -1682,7 +1772,7 @@ type HashJoin struct {
 
 func (x *HashJoin) Reset() {
 	*x = HashJoin{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[14]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1784,7 @@ func (x *HashJoin) String() string {
 func (*HashJoin) ProtoMessage() {}
 
 func (x *HashJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[14]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1797,7 @@ func (x *HashJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashJoin.ProtoReflect.Descriptor instead.
 func (*HashJoin) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{14}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HashJoin) GetKind() JoinKind {
@@ -1793,7 +1883,7 @@ type RuntimeBuild struct {
 
 func (x *RuntimeBuild) Reset() {
 	*x = RuntimeBuild{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[15]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +1895,7 @@ func (x *RuntimeBuild) String() string {
 func (*RuntimeBuild) ProtoMessage() {}
 
 func (x *RuntimeBuild) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[15]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +1908,7 @@ func (x *RuntimeBuild) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuntimeBuild.ProtoReflect.Descriptor instead.
 func (*RuntimeBuild) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{15}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RuntimeBuild) GetFilter() uint32 {
@@ -1854,7 +1944,7 @@ type LoopJoin struct {
 
 func (x *LoopJoin) Reset() {
 	*x = LoopJoin{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[16]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1866,7 +1956,7 @@ func (x *LoopJoin) String() string {
 func (*LoopJoin) ProtoMessage() {}
 
 func (x *LoopJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[16]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1879,7 +1969,7 @@ func (x *LoopJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopJoin.ProtoReflect.Descriptor instead.
 func (*LoopJoin) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{16}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LoopJoin) GetKind() JoinKind {
@@ -1934,7 +2024,7 @@ type Sort struct {
 
 func (x *Sort) Reset() {
 	*x = Sort{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[17]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1946,7 +2036,7 @@ func (x *Sort) String() string {
 func (*Sort) ProtoMessage() {}
 
 func (x *Sort) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[17]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1959,7 +2049,7 @@ func (x *Sort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sort.ProtoReflect.Descriptor instead.
 func (*Sort) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{17}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Sort) GetInput() *Node {
@@ -2005,7 +2095,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[18]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +2107,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[18]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2120,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{18}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Limit) GetInput() *Node {
@@ -2065,7 +2155,7 @@ type Union struct {
 
 func (x *Union) Reset() {
 	*x = Union{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[19]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2077,7 +2167,7 @@ func (x *Union) String() string {
 func (*Union) ProtoMessage() {}
 
 func (x *Union) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[19]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2090,7 +2180,7 @@ func (x *Union) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Union.ProtoReflect.Descriptor instead.
 func (*Union) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{19}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Union) GetInputs() []*Node {
@@ -2117,7 +2207,7 @@ type Exchange struct {
 
 func (x *Exchange) Reset() {
 	*x = Exchange{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[20]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2129,7 +2219,7 @@ func (x *Exchange) String() string {
 func (*Exchange) ProtoMessage() {}
 
 func (x *Exchange) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[20]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2142,7 +2232,7 @@ func (x *Exchange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exchange.ProtoReflect.Descriptor instead.
 func (*Exchange) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{20}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Exchange) GetInput() *Node {
@@ -2188,7 +2278,7 @@ type Remote struct {
 
 func (x *Remote) Reset() {
 	*x = Remote{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[21]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2290,7 @@ func (x *Remote) String() string {
 func (*Remote) ProtoMessage() {}
 
 func (x *Remote) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[21]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2303,7 @@ func (x *Remote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remote.ProtoReflect.Descriptor instead.
 func (*Remote) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{21}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Remote) GetStage() uint32 {
@@ -2257,7 +2347,7 @@ type Window struct {
 
 func (x *Window) Reset() {
 	*x = Window{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[22]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2269,7 +2359,7 @@ func (x *Window) String() string {
 func (*Window) ProtoMessage() {}
 
 func (x *Window) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[22]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2282,7 +2372,7 @@ func (x *Window) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Window.ProtoReflect.Descriptor instead.
 func (*Window) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{22}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Window) GetInput() *Node {
@@ -2345,7 +2435,7 @@ type WindowCall struct {
 
 func (x *WindowCall) Reset() {
 	*x = WindowCall{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[23]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2357,7 +2447,7 @@ func (x *WindowCall) String() string {
 func (*WindowCall) ProtoMessage() {}
 
 func (x *WindowCall) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[23]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2370,7 +2460,7 @@ func (x *WindowCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowCall.ProtoReflect.Descriptor instead.
 func (*WindowCall) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{23}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WindowCall) GetFunction() string {
@@ -2446,7 +2536,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[24]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2458,7 +2548,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[24]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2471,7 +2561,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{24}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Frame) GetUnit() FrameUnit {
@@ -2516,7 +2606,7 @@ type FrameBound struct {
 
 func (x *FrameBound) Reset() {
 	*x = FrameBound{}
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[25]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2528,7 +2618,7 @@ func (x *FrameBound) String() string {
 func (*FrameBound) ProtoMessage() {}
 
 func (x *FrameBound) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_plan_proto_msgTypes[25]
+	mi := &file_fletch_plan_v1_plan_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2541,7 +2631,7 @@ func (x *FrameBound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrameBound.ProtoReflect.Descriptor instead.
 func (*FrameBound) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{25}
+	return file_fletch_plan_v1_plan_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FrameBound) GetKind() FrameBoundKind {
@@ -2572,7 +2662,7 @@ const file_fletch_plan_v1_plan_proto_rawDesc = "" +
 	"\n" +
 	"partitions\x18\x03 \x01(\rR\n" +
 	"partitions\x12\x1c\n" +
-	"\tconsumers\x18\x04 \x01(\rR\tconsumers\"\xee\x06\n" +
+	"\tconsumers\x18\x04 \x01(\rR\tconsumers\"\xa0\a\n" +
 	"\x04Node\x12*\n" +
 	"\x0eestimated_rows\x18\x01 \x01(\x01H\x01R\restimatedRows\x88\x01\x01\x12*\n" +
 	"\x04scan\x18\x02 \x01(\v2\x14.fletch.plan.v1.ScanH\x00R\x04scan\x12C\n" +
@@ -2590,7 +2680,8 @@ const file_fletch_plan_v1_plan_proto_rawDesc = "" +
 	"\x06remote\x18\r \x01(\v2\x16.fletch.plan.v1.RemoteH\x00R\x06remote\x120\n" +
 	"\x06window\x18\x0e \x01(\v2\x16.fletch.plan.v1.WindowH\x00R\x06window\x129\n" +
 	"\trecursive\x18\x0f \x01(\v2\x19.fletch.plan.v1.RecursiveH\x00R\trecursive\x123\n" +
-	"\aworking\x18\x10 \x01(\v2\x17.fletch.plan.v1.WorkingH\x00R\aworkingB\f\n" +
+	"\aworking\x18\x10 \x01(\v2\x17.fletch.plan.v1.WorkingH\x00R\aworking\x120\n" +
+	"\x06expand\x18\x11 \x01(\v2\x16.fletch.plan.v1.ExpandH\x00R\x06expandB\f\n" +
 	"\x04node\x12\x04\xc0\xf1\x1b\x01B\x11\n" +
 	"\x0f_estimated_rows\"\xb0\x01\n" +
 	"\tRecursive\x12\x0e\n" +
@@ -2598,7 +2689,14 @@ const file_fletch_plan_v1_plan_proto_rawDesc = "" +
 	"\x04base\x18\x02 \x01(\v2\x14.fletch.plan.v1.NodeR\x04base\x12(\n" +
 	"\x04step\x18\x03 \x01(\v2\x14.fletch.plan.v1.NodeR\x04step\x12\x10\n" +
 	"\x03all\x18\x04 \x01(\bR\x03all\x12-\n" +
-	"\x06fields\x18\x05 \x03(\v2\x15.fletch.plan.v1.FieldR\x06fields\"H\n" +
+	"\x06fields\x18\x05 \x03(\v2\x15.fletch.plan.v1.FieldR\x06fields\"\x9c\x01\n" +
+	"\x06Expand\x12*\n" +
+	"\x05input\x18\x01 \x01(\v2\x14.fletch.plan.v1.NodeR\x05input\x120\n" +
+	"\x05lists\x18\x02 \x03(\v2\x1a.fletch.plan.v1.ExpressionR\x05lists\x12\x1e\n" +
+	"\n" +
+	"ordinality\x18\x03 \x01(\bR\n" +
+	"ordinality\x12\x14\n" +
+	"\x05names\x18\x04 \x03(\tR\x05names\"H\n" +
 	"\aWorking\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12-\n" +
 	"\x06fields\x18\x02 \x03(\v2\x15.fletch.plan.v1.FieldR\x06fields\"\xab\x02\n" +
@@ -2779,7 +2877,7 @@ func file_fletch_plan_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_fletch_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_fletch_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_fletch_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_fletch_plan_v1_plan_proto_goTypes = []any{
 	(FileFormat)(0),       // 0: fletch.plan.v1.FileFormat
 	(AggregateMode)(0),    // 1: fletch.plan.v1.AggregateMode
@@ -2792,119 +2890,123 @@ var file_fletch_plan_v1_plan_proto_goTypes = []any{
 	(*Output)(nil),        // 8: fletch.plan.v1.Output
 	(*Node)(nil),          // 9: fletch.plan.v1.Node
 	(*Recursive)(nil),     // 10: fletch.plan.v1.Recursive
-	(*Working)(nil),       // 11: fletch.plan.v1.Working
-	(*Scan)(nil),          // 12: fletch.plan.v1.Scan
-	(*File)(nil),          // 13: fletch.plan.v1.File
-	(*Indexes)(nil),       // 14: fletch.plan.v1.Indexes
-	(*ScanColumn)(nil),    // 15: fletch.plan.v1.ScanColumn
-	(*RuntimeProbe)(nil),  // 16: fletch.plan.v1.RuntimeProbe
-	(*ConstantRows)(nil),  // 17: fletch.plan.v1.ConstantRows
-	(*Filter)(nil),        // 18: fletch.plan.v1.Filter
-	(*Project)(nil),       // 19: fletch.plan.v1.Project
-	(*Aggregate)(nil),     // 20: fletch.plan.v1.Aggregate
-	(*HashJoin)(nil),      // 21: fletch.plan.v1.HashJoin
-	(*RuntimeBuild)(nil),  // 22: fletch.plan.v1.RuntimeBuild
-	(*LoopJoin)(nil),      // 23: fletch.plan.v1.LoopJoin
-	(*Sort)(nil),          // 24: fletch.plan.v1.Sort
-	(*Limit)(nil),         // 25: fletch.plan.v1.Limit
-	(*Union)(nil),         // 26: fletch.plan.v1.Union
-	(*Exchange)(nil),      // 27: fletch.plan.v1.Exchange
-	(*Remote)(nil),        // 28: fletch.plan.v1.Remote
-	(*Window)(nil),        // 29: fletch.plan.v1.Window
-	(*WindowCall)(nil),    // 30: fletch.plan.v1.WindowCall
-	(*Frame)(nil),         // 31: fletch.plan.v1.Frame
-	(*FrameBound)(nil),    // 32: fletch.plan.v1.FrameBound
-	(*Field)(nil),         // 33: fletch.plan.v1.Field
-	(*Expression)(nil),    // 34: fletch.plan.v1.Expression
-	(*Type)(nil),          // 35: fletch.plan.v1.Type
-	(*Values)(nil),        // 36: fletch.plan.v1.Values
-	(*AggregateCall)(nil), // 37: fletch.plan.v1.AggregateCall
-	(*SortKey)(nil),       // 38: fletch.plan.v1.SortKey
-	(*Position)(nil),      // 39: fletch.plan.v1.Position
-	(*Value)(nil),         // 40: fletch.plan.v1.Value
+	(*Expand)(nil),        // 11: fletch.plan.v1.Expand
+	(*Working)(nil),       // 12: fletch.plan.v1.Working
+	(*Scan)(nil),          // 13: fletch.plan.v1.Scan
+	(*File)(nil),          // 14: fletch.plan.v1.File
+	(*Indexes)(nil),       // 15: fletch.plan.v1.Indexes
+	(*ScanColumn)(nil),    // 16: fletch.plan.v1.ScanColumn
+	(*RuntimeProbe)(nil),  // 17: fletch.plan.v1.RuntimeProbe
+	(*ConstantRows)(nil),  // 18: fletch.plan.v1.ConstantRows
+	(*Filter)(nil),        // 19: fletch.plan.v1.Filter
+	(*Project)(nil),       // 20: fletch.plan.v1.Project
+	(*Aggregate)(nil),     // 21: fletch.plan.v1.Aggregate
+	(*HashJoin)(nil),      // 22: fletch.plan.v1.HashJoin
+	(*RuntimeBuild)(nil),  // 23: fletch.plan.v1.RuntimeBuild
+	(*LoopJoin)(nil),      // 24: fletch.plan.v1.LoopJoin
+	(*Sort)(nil),          // 25: fletch.plan.v1.Sort
+	(*Limit)(nil),         // 26: fletch.plan.v1.Limit
+	(*Union)(nil),         // 27: fletch.plan.v1.Union
+	(*Exchange)(nil),      // 28: fletch.plan.v1.Exchange
+	(*Remote)(nil),        // 29: fletch.plan.v1.Remote
+	(*Window)(nil),        // 30: fletch.plan.v1.Window
+	(*WindowCall)(nil),    // 31: fletch.plan.v1.WindowCall
+	(*Frame)(nil),         // 32: fletch.plan.v1.Frame
+	(*FrameBound)(nil),    // 33: fletch.plan.v1.FrameBound
+	(*Field)(nil),         // 34: fletch.plan.v1.Field
+	(*Expression)(nil),    // 35: fletch.plan.v1.Expression
+	(*Type)(nil),          // 36: fletch.plan.v1.Type
+	(*Values)(nil),        // 37: fletch.plan.v1.Values
+	(*AggregateCall)(nil), // 38: fletch.plan.v1.AggregateCall
+	(*SortKey)(nil),       // 39: fletch.plan.v1.SortKey
+	(*Position)(nil),      // 40: fletch.plan.v1.Position
+	(*Value)(nil),         // 41: fletch.plan.v1.Value
 }
 var file_fletch_plan_v1_plan_proto_depIdxs = []int32{
 	9,  // 0: fletch.plan.v1.Fragment.root:type_name -> fletch.plan.v1.Node
 	8,  // 1: fletch.plan.v1.Fragment.output:type_name -> fletch.plan.v1.Output
 	3,  // 2: fletch.plan.v1.Output.kind:type_name -> fletch.plan.v1.ExchangeKind
-	12, // 3: fletch.plan.v1.Node.scan:type_name -> fletch.plan.v1.Scan
-	17, // 4: fletch.plan.v1.Node.constant_rows:type_name -> fletch.plan.v1.ConstantRows
-	18, // 5: fletch.plan.v1.Node.filter:type_name -> fletch.plan.v1.Filter
-	19, // 6: fletch.plan.v1.Node.project:type_name -> fletch.plan.v1.Project
-	20, // 7: fletch.plan.v1.Node.aggregate:type_name -> fletch.plan.v1.Aggregate
-	21, // 8: fletch.plan.v1.Node.hash_join:type_name -> fletch.plan.v1.HashJoin
-	23, // 9: fletch.plan.v1.Node.loop_join:type_name -> fletch.plan.v1.LoopJoin
-	24, // 10: fletch.plan.v1.Node.sort:type_name -> fletch.plan.v1.Sort
-	25, // 11: fletch.plan.v1.Node.limit:type_name -> fletch.plan.v1.Limit
-	26, // 12: fletch.plan.v1.Node.union:type_name -> fletch.plan.v1.Union
-	27, // 13: fletch.plan.v1.Node.exchange:type_name -> fletch.plan.v1.Exchange
-	28, // 14: fletch.plan.v1.Node.remote:type_name -> fletch.plan.v1.Remote
-	29, // 15: fletch.plan.v1.Node.window:type_name -> fletch.plan.v1.Window
+	13, // 3: fletch.plan.v1.Node.scan:type_name -> fletch.plan.v1.Scan
+	18, // 4: fletch.plan.v1.Node.constant_rows:type_name -> fletch.plan.v1.ConstantRows
+	19, // 5: fletch.plan.v1.Node.filter:type_name -> fletch.plan.v1.Filter
+	20, // 6: fletch.plan.v1.Node.project:type_name -> fletch.plan.v1.Project
+	21, // 7: fletch.plan.v1.Node.aggregate:type_name -> fletch.plan.v1.Aggregate
+	22, // 8: fletch.plan.v1.Node.hash_join:type_name -> fletch.plan.v1.HashJoin
+	24, // 9: fletch.plan.v1.Node.loop_join:type_name -> fletch.plan.v1.LoopJoin
+	25, // 10: fletch.plan.v1.Node.sort:type_name -> fletch.plan.v1.Sort
+	26, // 11: fletch.plan.v1.Node.limit:type_name -> fletch.plan.v1.Limit
+	27, // 12: fletch.plan.v1.Node.union:type_name -> fletch.plan.v1.Union
+	28, // 13: fletch.plan.v1.Node.exchange:type_name -> fletch.plan.v1.Exchange
+	29, // 14: fletch.plan.v1.Node.remote:type_name -> fletch.plan.v1.Remote
+	30, // 15: fletch.plan.v1.Node.window:type_name -> fletch.plan.v1.Window
 	10, // 16: fletch.plan.v1.Node.recursive:type_name -> fletch.plan.v1.Recursive
-	11, // 17: fletch.plan.v1.Node.working:type_name -> fletch.plan.v1.Working
-	9,  // 18: fletch.plan.v1.Recursive.base:type_name -> fletch.plan.v1.Node
-	9,  // 19: fletch.plan.v1.Recursive.step:type_name -> fletch.plan.v1.Node
-	33, // 20: fletch.plan.v1.Recursive.fields:type_name -> fletch.plan.v1.Field
-	33, // 21: fletch.plan.v1.Working.fields:type_name -> fletch.plan.v1.Field
-	0,  // 22: fletch.plan.v1.Scan.format:type_name -> fletch.plan.v1.FileFormat
-	13, // 23: fletch.plan.v1.Scan.files:type_name -> fletch.plan.v1.File
-	15, // 24: fletch.plan.v1.Scan.columns:type_name -> fletch.plan.v1.ScanColumn
-	34, // 25: fletch.plan.v1.Scan.filter:type_name -> fletch.plan.v1.Expression
-	16, // 26: fletch.plan.v1.Scan.runtime_probes:type_name -> fletch.plan.v1.RuntimeProbe
-	14, // 27: fletch.plan.v1.File.row_groups:type_name -> fletch.plan.v1.Indexes
-	35, // 28: fletch.plan.v1.ScanColumn.type:type_name -> fletch.plan.v1.Type
-	33, // 29: fletch.plan.v1.ConstantRows.fields:type_name -> fletch.plan.v1.Field
-	36, // 30: fletch.plan.v1.ConstantRows.rows:type_name -> fletch.plan.v1.Values
-	9,  // 31: fletch.plan.v1.Filter.input:type_name -> fletch.plan.v1.Node
-	34, // 32: fletch.plan.v1.Filter.condition:type_name -> fletch.plan.v1.Expression
-	9,  // 33: fletch.plan.v1.Project.input:type_name -> fletch.plan.v1.Node
-	34, // 34: fletch.plan.v1.Project.expressions:type_name -> fletch.plan.v1.Expression
-	9,  // 35: fletch.plan.v1.Aggregate.input:type_name -> fletch.plan.v1.Node
-	1,  // 36: fletch.plan.v1.Aggregate.mode:type_name -> fletch.plan.v1.AggregateMode
-	34, // 37: fletch.plan.v1.Aggregate.groups:type_name -> fletch.plan.v1.Expression
-	37, // 38: fletch.plan.v1.Aggregate.aggregates:type_name -> fletch.plan.v1.AggregateCall
-	2,  // 39: fletch.plan.v1.HashJoin.kind:type_name -> fletch.plan.v1.JoinKind
-	9,  // 40: fletch.plan.v1.HashJoin.probe:type_name -> fletch.plan.v1.Node
-	9,  // 41: fletch.plan.v1.HashJoin.build:type_name -> fletch.plan.v1.Node
-	34, // 42: fletch.plan.v1.HashJoin.probe_keys:type_name -> fletch.plan.v1.Expression
-	34, // 43: fletch.plan.v1.HashJoin.build_keys:type_name -> fletch.plan.v1.Expression
-	34, // 44: fletch.plan.v1.HashJoin.residual:type_name -> fletch.plan.v1.Expression
-	14, // 45: fletch.plan.v1.HashJoin.output:type_name -> fletch.plan.v1.Indexes
-	22, // 46: fletch.plan.v1.HashJoin.runtime_builds:type_name -> fletch.plan.v1.RuntimeBuild
-	2,  // 47: fletch.plan.v1.LoopJoin.kind:type_name -> fletch.plan.v1.JoinKind
-	9,  // 48: fletch.plan.v1.LoopJoin.probe:type_name -> fletch.plan.v1.Node
-	9,  // 49: fletch.plan.v1.LoopJoin.build:type_name -> fletch.plan.v1.Node
-	34, // 50: fletch.plan.v1.LoopJoin.condition:type_name -> fletch.plan.v1.Expression
-	14, // 51: fletch.plan.v1.LoopJoin.output:type_name -> fletch.plan.v1.Indexes
-	9,  // 52: fletch.plan.v1.Sort.input:type_name -> fletch.plan.v1.Node
-	38, // 53: fletch.plan.v1.Sort.keys:type_name -> fletch.plan.v1.SortKey
-	9,  // 54: fletch.plan.v1.Limit.input:type_name -> fletch.plan.v1.Node
-	9,  // 55: fletch.plan.v1.Union.inputs:type_name -> fletch.plan.v1.Node
-	9,  // 56: fletch.plan.v1.Exchange.input:type_name -> fletch.plan.v1.Node
-	3,  // 57: fletch.plan.v1.Exchange.kind:type_name -> fletch.plan.v1.ExchangeKind
-	38, // 58: fletch.plan.v1.Exchange.merge:type_name -> fletch.plan.v1.SortKey
-	33, // 59: fletch.plan.v1.Remote.fields:type_name -> fletch.plan.v1.Field
-	38, // 60: fletch.plan.v1.Remote.merge:type_name -> fletch.plan.v1.SortKey
-	9,  // 61: fletch.plan.v1.Window.input:type_name -> fletch.plan.v1.Node
-	34, // 62: fletch.plan.v1.Window.partition:type_name -> fletch.plan.v1.Expression
-	38, // 63: fletch.plan.v1.Window.order:type_name -> fletch.plan.v1.SortKey
-	30, // 64: fletch.plan.v1.Window.calls:type_name -> fletch.plan.v1.WindowCall
-	34, // 65: fletch.plan.v1.WindowCall.arguments:type_name -> fletch.plan.v1.Expression
-	34, // 66: fletch.plan.v1.WindowCall.filter:type_name -> fletch.plan.v1.Expression
-	31, // 67: fletch.plan.v1.WindowCall.frame:type_name -> fletch.plan.v1.Frame
-	35, // 68: fletch.plan.v1.WindowCall.type:type_name -> fletch.plan.v1.Type
-	39, // 69: fletch.plan.v1.WindowCall.position:type_name -> fletch.plan.v1.Position
-	4,  // 70: fletch.plan.v1.Frame.unit:type_name -> fletch.plan.v1.FrameUnit
-	32, // 71: fletch.plan.v1.Frame.start:type_name -> fletch.plan.v1.FrameBound
-	32, // 72: fletch.plan.v1.Frame.end:type_name -> fletch.plan.v1.FrameBound
-	6,  // 73: fletch.plan.v1.Frame.exclusion:type_name -> fletch.plan.v1.FrameExclusion
-	5,  // 74: fletch.plan.v1.FrameBound.kind:type_name -> fletch.plan.v1.FrameBoundKind
-	40, // 75: fletch.plan.v1.FrameBound.offset:type_name -> fletch.plan.v1.Value
-	76, // [76:76] is the sub-list for method output_type
-	76, // [76:76] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	12, // 17: fletch.plan.v1.Node.working:type_name -> fletch.plan.v1.Working
+	11, // 18: fletch.plan.v1.Node.expand:type_name -> fletch.plan.v1.Expand
+	9,  // 19: fletch.plan.v1.Recursive.base:type_name -> fletch.plan.v1.Node
+	9,  // 20: fletch.plan.v1.Recursive.step:type_name -> fletch.plan.v1.Node
+	34, // 21: fletch.plan.v1.Recursive.fields:type_name -> fletch.plan.v1.Field
+	9,  // 22: fletch.plan.v1.Expand.input:type_name -> fletch.plan.v1.Node
+	35, // 23: fletch.plan.v1.Expand.lists:type_name -> fletch.plan.v1.Expression
+	34, // 24: fletch.plan.v1.Working.fields:type_name -> fletch.plan.v1.Field
+	0,  // 25: fletch.plan.v1.Scan.format:type_name -> fletch.plan.v1.FileFormat
+	14, // 26: fletch.plan.v1.Scan.files:type_name -> fletch.plan.v1.File
+	16, // 27: fletch.plan.v1.Scan.columns:type_name -> fletch.plan.v1.ScanColumn
+	35, // 28: fletch.plan.v1.Scan.filter:type_name -> fletch.plan.v1.Expression
+	17, // 29: fletch.plan.v1.Scan.runtime_probes:type_name -> fletch.plan.v1.RuntimeProbe
+	15, // 30: fletch.plan.v1.File.row_groups:type_name -> fletch.plan.v1.Indexes
+	36, // 31: fletch.plan.v1.ScanColumn.type:type_name -> fletch.plan.v1.Type
+	34, // 32: fletch.plan.v1.ConstantRows.fields:type_name -> fletch.plan.v1.Field
+	37, // 33: fletch.plan.v1.ConstantRows.rows:type_name -> fletch.plan.v1.Values
+	9,  // 34: fletch.plan.v1.Filter.input:type_name -> fletch.plan.v1.Node
+	35, // 35: fletch.plan.v1.Filter.condition:type_name -> fletch.plan.v1.Expression
+	9,  // 36: fletch.plan.v1.Project.input:type_name -> fletch.plan.v1.Node
+	35, // 37: fletch.plan.v1.Project.expressions:type_name -> fletch.plan.v1.Expression
+	9,  // 38: fletch.plan.v1.Aggregate.input:type_name -> fletch.plan.v1.Node
+	1,  // 39: fletch.plan.v1.Aggregate.mode:type_name -> fletch.plan.v1.AggregateMode
+	35, // 40: fletch.plan.v1.Aggregate.groups:type_name -> fletch.plan.v1.Expression
+	38, // 41: fletch.plan.v1.Aggregate.aggregates:type_name -> fletch.plan.v1.AggregateCall
+	2,  // 42: fletch.plan.v1.HashJoin.kind:type_name -> fletch.plan.v1.JoinKind
+	9,  // 43: fletch.plan.v1.HashJoin.probe:type_name -> fletch.plan.v1.Node
+	9,  // 44: fletch.plan.v1.HashJoin.build:type_name -> fletch.plan.v1.Node
+	35, // 45: fletch.plan.v1.HashJoin.probe_keys:type_name -> fletch.plan.v1.Expression
+	35, // 46: fletch.plan.v1.HashJoin.build_keys:type_name -> fletch.plan.v1.Expression
+	35, // 47: fletch.plan.v1.HashJoin.residual:type_name -> fletch.plan.v1.Expression
+	15, // 48: fletch.plan.v1.HashJoin.output:type_name -> fletch.plan.v1.Indexes
+	23, // 49: fletch.plan.v1.HashJoin.runtime_builds:type_name -> fletch.plan.v1.RuntimeBuild
+	2,  // 50: fletch.plan.v1.LoopJoin.kind:type_name -> fletch.plan.v1.JoinKind
+	9,  // 51: fletch.plan.v1.LoopJoin.probe:type_name -> fletch.plan.v1.Node
+	9,  // 52: fletch.plan.v1.LoopJoin.build:type_name -> fletch.plan.v1.Node
+	35, // 53: fletch.plan.v1.LoopJoin.condition:type_name -> fletch.plan.v1.Expression
+	15, // 54: fletch.plan.v1.LoopJoin.output:type_name -> fletch.plan.v1.Indexes
+	9,  // 55: fletch.plan.v1.Sort.input:type_name -> fletch.plan.v1.Node
+	39, // 56: fletch.plan.v1.Sort.keys:type_name -> fletch.plan.v1.SortKey
+	9,  // 57: fletch.plan.v1.Limit.input:type_name -> fletch.plan.v1.Node
+	9,  // 58: fletch.plan.v1.Union.inputs:type_name -> fletch.plan.v1.Node
+	9,  // 59: fletch.plan.v1.Exchange.input:type_name -> fletch.plan.v1.Node
+	3,  // 60: fletch.plan.v1.Exchange.kind:type_name -> fletch.plan.v1.ExchangeKind
+	39, // 61: fletch.plan.v1.Exchange.merge:type_name -> fletch.plan.v1.SortKey
+	34, // 62: fletch.plan.v1.Remote.fields:type_name -> fletch.plan.v1.Field
+	39, // 63: fletch.plan.v1.Remote.merge:type_name -> fletch.plan.v1.SortKey
+	9,  // 64: fletch.plan.v1.Window.input:type_name -> fletch.plan.v1.Node
+	35, // 65: fletch.plan.v1.Window.partition:type_name -> fletch.plan.v1.Expression
+	39, // 66: fletch.plan.v1.Window.order:type_name -> fletch.plan.v1.SortKey
+	31, // 67: fletch.plan.v1.Window.calls:type_name -> fletch.plan.v1.WindowCall
+	35, // 68: fletch.plan.v1.WindowCall.arguments:type_name -> fletch.plan.v1.Expression
+	35, // 69: fletch.plan.v1.WindowCall.filter:type_name -> fletch.plan.v1.Expression
+	32, // 70: fletch.plan.v1.WindowCall.frame:type_name -> fletch.plan.v1.Frame
+	36, // 71: fletch.plan.v1.WindowCall.type:type_name -> fletch.plan.v1.Type
+	40, // 72: fletch.plan.v1.WindowCall.position:type_name -> fletch.plan.v1.Position
+	4,  // 73: fletch.plan.v1.Frame.unit:type_name -> fletch.plan.v1.FrameUnit
+	33, // 74: fletch.plan.v1.Frame.start:type_name -> fletch.plan.v1.FrameBound
+	33, // 75: fletch.plan.v1.Frame.end:type_name -> fletch.plan.v1.FrameBound
+	6,  // 76: fletch.plan.v1.Frame.exclusion:type_name -> fletch.plan.v1.FrameExclusion
+	5,  // 77: fletch.plan.v1.FrameBound.kind:type_name -> fletch.plan.v1.FrameBoundKind
+	41, // 78: fletch.plan.v1.FrameBound.offset:type_name -> fletch.plan.v1.Value
+	79, // [79:79] is the sub-list for method output_type
+	79, // [79:79] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_fletch_plan_v1_plan_proto_init() }
@@ -2931,16 +3033,17 @@ func file_fletch_plan_v1_plan_proto_init() {
 		(*Node_Window)(nil),
 		(*Node_Recursive)(nil),
 		(*Node_Working)(nil),
+		(*Node_Expand)(nil),
 	}
-	file_fletch_plan_v1_plan_proto_msgTypes[17].OneofWrappers = []any{}
 	file_fletch_plan_v1_plan_proto_msgTypes[18].OneofWrappers = []any{}
+	file_fletch_plan_v1_plan_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fletch_plan_v1_plan_proto_rawDesc), len(file_fletch_plan_v1_plan_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

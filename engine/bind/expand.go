@@ -1,0 +1,71 @@
+package bind
+
+import (
+	"github.com/fletchdb/fletch/engine/ast"
+	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/logical"
+	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/sqltype"
+)
+
+// tableFunction binds a function of FROM that gives rows: the elements of lists, side by side. A series is the list of that name.
+func (b *binder) tableFunction(t *ast.TableFunction, name string, outer *scope, before source) (source, error) {
+	var applies []*logical.Apply
+	x := &exprBinder{b: b, scope: outer.inner(before.rels...), clause: "functions in FROM", applies: &applies}
+	var lists []expr.Expr
+	if name == "unnest" {
+		args, err := x.args(t.Call)
+		if err != nil {
+			return source{}, err
+		}
+		if len(args) == 0 {
+			return source{}, sqlerr.New(sqlerr.UnknownFunction, t.Call.Pos, "function unnest() does not exist").WithHint("give it a list")
+		}
+		lists = args
+	} else {
+		list, err := x.expr(t.Call)
+		if err != nil {
+			return source{}, err
+		}
+		lists = []expr.Expr{list}
+	}
+	e := &logical.Expand{Input: attach(&logical.Values{Rows: [][]expr.Value{{}}}, applies)}
+	rel := &relation{name: name, pos: t.Pos}
+	if t.Alias != nil {
+		rel.name = t.Alias.Name.Name
+	}
+	for _, l := range lists {
+		it, err := b.elements(l, name)
+		if err != nil {
+			return source{}, err
+		}
+		if t.Alias != nil && len(lists) == 1 { // PostgreSQL: a function's only column is called as the function is
+			it.Col.Name = t.Alias.Name.Name
+		}
+		e.Lists = append(e.Lists, it)
+		rel.cols = append(rel.cols, column{name: it.Col.Name, col: it.Col})
+	}
+	if t.Ordinality {
+		b.last++
+		e.Ordinality = &expr.Column{ID: b.last, Name: "ordinality", Typ: bigint}
+		rel.cols = append(rel.cols, column{name: "ordinality", col: e.Ordinality})
+	}
+	return source{narrow(e, rel.cols), []*relation{rel}}, renameColumns(rel, t.Alias)
+}
+
+// elements is the column of a list's elements.
+func (b *binder) elements(list expr.Expr, name string) (logical.Item, error) {
+	t := list.Type()
+	if t.Kind != sqltype.List {
+		return logical.Item{}, sqlerr.Newf(sqlerr.UnknownFunction, list.Pos(), "function %s(%s) does not exist", name, t).
+			WithHint("it takes a list; write [x] for a list of one")
+	}
+	b.last++
+	return logical.Item{Col: &expr.Column{ID: b.last, Name: name, Typ: *t.Elem, Nullable: true}, Expr: list}, nil
+}
+
+// isUnit tells whether n is one row without columns.
+func isUnit(n logical.Node) bool {
+	v, ok := n.(*logical.Values)
+	return ok && len(v.Rows) == 1 && len(v.Cols) == 0
+}
