@@ -217,6 +217,9 @@ func TestString(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, e := range map[string]Expr{
+		"[x, yy]":                               call("make_array", x, y),
+		"{'c0': x}":                             call("row", x),
+		"({'c0': sss}).c0":                      call("struct_extract", call("row", s), NewLiteral(IntValue(of(sqltype.Int64), 1), sqlerr.Pos{})),
 		"(x + yy) * 2":                          call("*", call("+", x, y), lit(t, "2")),
 		"x + yy * 2":                            call("+", x, call("*", y, lit(t, "2"))),
 		"x - (yy - 2)":                          call("-", x, call("-", y, lit(t, "2"))),

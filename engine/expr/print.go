@@ -141,6 +141,22 @@ func (p *printer) call(e *Call) {
 	f := LookupFunction(e.Func)
 	switch {
 	case p.predicate(e, ""):
+	case e.Func == "make_array":
+		p.WriteByte('[')
+		p.list(e.Args)
+		p.WriteByte(']')
+	case e.Func == "row" && len(e.Typ.Fields) == len(e.Args):
+		p.WriteByte('{')
+		for i, a := range e.Args {
+			if i > 0 {
+				p.WriteString(", ")
+			}
+			p.WriteString("'" + strings.ReplaceAll(e.Typ.Fields[i].Name, "'", "''") + "': ")
+			p.print(a, 0)
+		}
+		p.WriteByte('}')
+	case e.Func == "struct_extract":
+		p.field(e)
 	case f != nil && f.Operator && len(e.Args) == 2:
 		p.binary(e.Args[0], " "+e.Func+" ", e.Args[1], precedence(e))
 	case f != nil && f.Operator && len(e.Args) == 1:
@@ -151,6 +167,21 @@ func (p *printer) call(e *Call) {
 		p.list(e.Args)
 		p.WriteByte(')')
 	}
+}
+
+// field writes the part of a struct by its name.
+func (p *printer) field(e *Call) {
+	l, ok := e.Args[len(e.Args)-1].(*Literal)
+	fields := e.Args[0].Type().Fields
+	if !ok || l.Value.Int < 1 || l.Value.Int > int64(len(fields)) {
+		p.WriteString("struct_extract(")
+		p.list(e.Args)
+		p.WriteByte(')')
+		return
+	}
+	p.WriteByte('(')
+	p.print(e.Args[0], 0)
+	p.WriteString(")." + fields[l.Value.Int-1].Name)
 }
 
 var predicates = map[string]string{"like": "LIKE ", "ilike": "ILIKE ", "similar_to": "SIMILAR TO "}
