@@ -464,6 +464,28 @@ func TestWindowOfManyRows(t *testing.T) {
 	}
 }
 
+// What has no partial state sees every row of every frame, some frames at a time: a running median of a long partition stays within
+// little memory.
+func TestWindowOfLongFrames(t *testing.T) {
+	in := batchtest.Rows("v float64")
+	const n = 3500 // 6 million pairs
+	for i := range n {
+		in.Rows = append(in.Rows, []expr.Value{expr.FloatValue(float64(i))})
+	}
+	running := physical.Frame{Start: physical.Bound{Kind: physical.UnboundedPreceding}, End: physical.Bound{Kind: physical.CurrentRow}}
+	got, err := batchtest.Execute(t, func(n ...physical.Node) physical.Node {
+		return &physical.Window{Input: n[0], Names: []string{"m"}, Calls: []physical.WindowCall{{Func: "median", Args: []expr.Expr{in.In(0)}, Typ: double, Frame: running}}}
+	}, 1, batchtest.Shape{Rows: 4096}, in)
+	if err != nil || len(got.Rows) != n {
+		t.Fatalf("%d rows, %v", len(got.Rows), err)
+	}
+	for i, row := range got.Rows {
+		if row[1].Float != float64(i)/2 {
+			t.Fatalf("row %d is %v", i, row)
+		}
+	}
+}
+
 func TestWindowArgumentsOutOfRange(t *testing.T) {
 	in := batchtest.Rows("n int64", 1, 0)
 	for _, fn := range []string{"ntile", "nth_value"} {

@@ -46,19 +46,8 @@ func (w *window) aggregate(ctx context.Context, rows *store, f *frames, calls []
 			}
 		}
 	}
-	each := func(yield func(pair) bool) {
-		for g, i := range first {
-			for _, r := range f.ranges(int(i)) {
-				for j := r[0]; j < r[1]; j++ {
-					if !yield(pair{int32(g), j}) {
-						return
-					}
-				}
-			}
-		}
-	}
 	if len(direct) > 0 {
-		made, err := w.grouped(ctx, physical.Single, w.over(direct), rows, w.types, each)
+		made, err := w.direct(ctx, direct, rows, f, first)
 		if err != nil {
 			return err
 		}
@@ -74,6 +63,57 @@ func (w *window) aggregate(ctx context.Context, rows *store, f *frames, calls []
 		return w.spread(ctx, made, treed, frameOf, len(first), results)
 	}
 	return nil
+}
+
+// maxPairs is how many pairs of frame and row are aggregated together: what keeps every row of a frame needs memory for as many.
+const maxPairs = 4 << 20
+
+// direct makes the results of frames from their rows, some frames at a time.
+func (w *window) direct(ctx context.Context, calls []int, rows *store, f *frames, first []int32) (*groups, error) {
+	var all *groups
+	var ids identity
+	for from := 0; from < len(first); {
+		to, seen := from, 0
+		for ; to < len(first) && seen < maxPairs; to++ {
+			for _, r := range f.ranges(int(first[to])) {
+				seen += int(max(0, r[1]-r[0]))
+			}
+		}
+		made, err := w.grouped(ctx, physical.Single, w.over(calls), rows, w.types, func(yield func(pair) bool) {
+			for g, i := range first[from:to] {
+				for _, r := range f.ranges(int(i)) {
+					for j := r[0]; j < r[1]; j++ {
+						if !yield(pair{int32(g), j}) {
+							return
+						}
+					}
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		for len(made.of) < to-from {
+			made.of = append(made.of, -1)
+		}
+		if all == nil {
+			all = made
+		} else {
+			base := int32(all.rows.n)
+			if err := all.rows.appendFrom(made.rows, ids.upTo(made.rows.n)); err != nil {
+				return nil, err
+			}
+			w.acct.release(made.rows.held)
+			for _, at := range made.of {
+				if at >= 0 {
+					at += base
+				}
+				all.of = append(all.of, at)
+			}
+		}
+		from = to
+	}
+	return all, nil
 }
 
 // over is calls as aggregates over the kept columns, which a row of pairs has behind its group.
