@@ -53,7 +53,7 @@ type Finding struct {
 
 // Compare gives the differences between the last version of a module and the current one, in the order of their rules and files.
 func Compare(old, cur *image.Image, opts Options) []Finding {
-	c := &comparison{old: old, cur: cur, opts: opts, removed: map[string]bool{}}
+	c := &comparison{old: old, cur: cur, opts: opts}
 	c.options()
 	c.extensions()
 	c.enums()
@@ -74,7 +74,11 @@ type comparison struct {
 }
 
 func (c *comparison) add(rule string, d protoreflect.Descriptor, format string, args ...any) {
-	c.found = append(c.found, Finding{rule, d.ParentFile().Path(), image.Path(d), fmt.Sprintf(format, args...)})
+	f := Finding{Rule: rule, File: d.ParentFile().Path(), Message: fmt.Sprintf(format, args...)}
+	if !isFile(d) {
+		f.Path = image.Path(d)
+	}
+	c.found = append(c.found, f)
 }
 
 // both calls f for each declaration that both versions have.
@@ -99,65 +103,36 @@ func (c *comparison) options() {
 	c.both(func(o, e image.Element) {
 		c.sameOptions(o.Desc, e.Desc, Name(e))
 	})
-	// A file's options speak for its package: files may be renamed, merged and split.
-	old := byPackage(c.old)
-	for _, pkg := range slices.Sorted(maps.Keys(old)) {
-		oldValues := c.fileOptions(c.old, old[pkg])
-		files := byPackage(c.cur)[pkg]
-		if len(files) == 0 {
-			continue // buf says that the package is gone
+	byPath := map[string]*image.File{}
+	for _, f := range c.cur.Files {
+		byPath[f.Desc.Path()] = f
+	}
+	for _, o := range c.old.Files {
+		if f := byPath[o.Desc.Path()]; f != nil {
+			c.sameOptions(o.Desc, f.Desc, fmt.Sprintf("file %q", o.Desc.Path()))
+		} else {
+			c.movedOptions(o)
 		}
-		curValues := c.fileOptions(c.cur, files)
-		for _, name := range union(oldValues, curValues) {
-			if !slices.Equal(oldValues[name], curValues[name]) {
-				at := files[0].Desc
-				for _, f := range files {
-					if _, set := c.cur.Options(f.Desc)[name]; set {
-						at = f.Desc
-						break
-					}
-				}
-				c.found = append(c.found, Finding{OptionSameValue, at.Path(), nil, fmt.Sprintf("Option (%s) of the files of package %q changed from %s to %s.", name, pkg, c.fileText(c.old, old[pkg], name), c.fileText(c.cur, files, name))})
+	}
+}
+
+// movedOptions looks for the options of a file that is gone in the files that its package has now: files may be renamed, merged
+// and split. That a package is gone is buf's to say.
+func (c *comparison) movedOptions(o *image.File) {
+	old := c.old.Options(o.Desc)
+	for _, option := range slices.Sorted(maps.Keys(old)) {
+		var at protoreflect.FileDescriptor
+		kept := false
+		for _, f := range c.cur.Files {
+			if f.Desc.Package() == o.Desc.Package() {
+				at = f.Desc
+				kept = kept || c.cur.Options(f.Desc)[option] == old[option]
 			}
 		}
-	}
-}
-
-func byPackage(im *image.Image) map[protoreflect.FullName][]*image.File {
-	files := map[protoreflect.FullName][]*image.File{}
-	for _, f := range im.Files {
-		files[f.Desc.Package()] = append(files[f.Desc.Package()], f)
-	}
-	return files
-}
-
-// fileOptions are the distinct values that a package's files give each option, ascending.
-func (c *comparison) fileOptions(im *image.Image, files []*image.File) map[string][]string {
-	values := map[string][]string{}
-	for _, f := range files {
-		for name, v := range im.Options(f.Desc) {
-			if c.counts(name) && !slices.Contains(values[name], v) {
-				values[name] = append(values[name], v)
-			}
+		if at != nil && !kept && c.counts(option) {
+			c.found = append(c.found, Finding{OptionSameValue, at.Path(), nil, fmt.Sprintf("Option (%s) = %s, which file %q had, is in no file of package %q any more.", option, c.old.Text(o.Desc, option), o.Desc.Path(), o.Desc.Package())})
 		}
 	}
-	for name := range values {
-		slices.Sort(values[name])
-	}
-	return values
-}
-
-func (c *comparison) fileText(im *image.Image, files []*image.File, option string) string {
-	var texts []string
-	for _, f := range files {
-		if t := im.Text(f.Desc, option); t != "unset" && !slices.Contains(texts, t) {
-			texts = append(texts, t)
-		}
-	}
-	if len(texts) == 0 {
-		return "unset"
-	}
-	return strings.Join(texts, " and ")
 }
 
 func (c *comparison) counts(option string) bool {
@@ -375,11 +350,7 @@ func (c *comparison) comment(name string, d protoreflect.Descriptor, was, is str
 		return
 	}
 	was, is = differing(was, is)
-	f := Finding{Rule: CommentChanged, File: d.ParentFile().Path(), Message: fmt.Sprintf("The comment of %s changed from %q to %q.", name, was, is)}
-	if !isFile(d) {
-		f.Path = image.Path(d)
-	}
-	c.found = append(c.found, f)
+	c.add(CommentChanged, d, "The comment of %s changed from %q to %q.", name, was, is)
 }
 
 // differing cuts two texts down to the words that differ and a few around them.
