@@ -143,6 +143,7 @@ type Result struct {
 	progress func(*apiv1.QueryProgress)
 	reader   *ipc.Reader
 	message  *ipc.Message
+	rows     int64 // given by Next so far
 	finished bool
 	err      error
 }
@@ -178,6 +179,9 @@ func (c *Client) Query(ctx context.Context, statement string, o Options) (*Resul
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 			return nil, cause
 		}
+		if unreachable := (*Unreachable)(nil); !errors.As(err, &unreachable) && broken(err) {
+			return nil, r.incomplete(err)
+		}
 		return nil, err
 	}
 	return r, nil
@@ -208,7 +212,9 @@ func (r *Result) Next() (arrow.RecordBatch, error) {
 		return nil, err
 	}
 	if r.reader != nil && r.reader.Next() {
-		return r.reader.RecordBatch(), nil
+		b := r.reader.RecordBatch()
+		r.rows += b.NumRows()
+		return b, nil
 	}
 	switch {
 	case r.err != nil:
@@ -226,7 +232,17 @@ func (r *Result) incomplete(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return &sqlerr.Error{Code: sqlerr.WorkerLost, Message: "the connection to the server broke before the result was complete", Hint: "run the statement again", Err: err}
+	message := "the connection to the server broke before the result was complete"
+	if r.rows > 0 {
+		message += fmt.Sprintf("; %d rows had come", r.rows)
+	}
+	return &sqlerr.Error{Code: sqlerr.WorkerLost, Message: message, Hint: "run the statement again", Err: err}
+}
+
+// broken tells whether err is this side's own, of a server that answered and then was gone. A message too large to read is not.
+func broken(err error) bool {
+	var rpc *connect.Error
+	return errors.As(err, &rpc) && !rpc.IsRemote() && rpc.Code() != connect.CodeResourceExhausted
 }
 
 // Close ends the statement, if it still runs, and gives everything back.
@@ -297,7 +313,7 @@ func (r *Result) fail(err error) {
 		return
 	}
 	e, detail, _ := rpcerr.FromAPI(err)
-	if detail == nil && (errors.Is(err, io.EOF) || e.Code == sqlerr.NoWorker) {
+	if detail == nil && (errors.Is(err, io.EOF) || e.Code == sqlerr.NoWorker || broken(err)) {
 		r.err = r.incomplete(err)
 		return
 	}

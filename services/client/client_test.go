@@ -33,6 +33,7 @@ type script struct {
 	apiv1connect.QueryServiceHandler
 	events  []*apiv1.ExecuteResponse
 	err     error
+	aborts  bool // the connection breaks after the events
 	version string
 }
 
@@ -44,6 +45,9 @@ func (s script) Execute(ctx context.Context, _ *apiv1.ExecuteRequest, stream api
 		if err := stream.Send(e); err != nil {
 			return err
 		}
+	}
+	if s.aborts {
+		panic(http.ErrAbortHandler)
 	}
 	return s.err
 }
@@ -155,6 +159,7 @@ func TestResultsThatBreakOff(t *testing.T) {
 		{"an event of the future", script{events: []*apiv1.ExecuteResponse{head(), {}, rows[0], rows[1], {}, rows[2], end(nil)}}, 2, "", ""},
 		{"no end", script{events: []*apiv1.ExecuteResponse{head(), rows[0], rows[1], rows[2]}}, 2, sqlerr.WorkerLost, "before the result was complete"},
 		{"no end of the stream either", script{events: []*apiv1.ExecuteResponse{head(), rows[0], rows[1]}}, 2, sqlerr.WorkerLost, "before the result was complete"},
+		{"a connection that breaks", script{events: []*apiv1.ExecuteResponse{head(), rows[0], rows[1]}, aborts: true}, 2, sqlerr.WorkerLost, "2 rows had come"},
 		{"an end without rows before it", script{events: []*apiv1.ExecuteResponse{head()}}, 0, sqlerr.WorkerLost, "before the result was complete"},
 		{"an end with an error", script{events: []*apiv1.ExecuteResponse{head(), rows[0], rows[1], end(lost)}, err: rpcerr.ToAPI(&sqlerr.Error{Code: sqlerr.WorkerLost, Message: "x"}, "q1", 2)}, 2, sqlerr.WorkerLost, "2 rows had reached"},
 		{"an end with an error, cleanly closed", script{events: []*apiv1.ExecuteResponse{head(), rows[0], rows[1], end(lost)}}, 2, sqlerr.WorkerLost, "2 rows had reached"},
@@ -205,6 +210,9 @@ func TestSeveralServers(t *testing.T) {
 				r.Close()
 			}
 		}
+	}
+	if _, err := connectTo(t, client.Config{}, serve(t, script{aborts: true})).Query(t.Context(), "SELECT 1", client.Options{}); sqlerr.CodeOf(err) != sqlerr.WorkerLost {
+		t.Errorf("a connection that breaks before the head: %v (%s)", err, sqlerr.CodeOf(err))
 	}
 	urls := []string{nobody(t), nobody(t)}
 	_, err := connectTo(t, client.Config{}, urls...).Query(t.Context(), "SELECT 1", client.Options{})
