@@ -54,6 +54,9 @@ func (x *exprBinder) call(e *ast.FuncCall) (expr.Expr, error) {
 	if e.Over != nil {
 		return x.window(e, name)
 	}
+	if name == "unnest" {
+		return x.unnest(e)
+	}
 	if expr.LookupWindow(name) != nil && expr.LookupAggregate(name) == nil {
 		return nil, sqlerr.Newf(sqlerr.Windowing, e.Pos, "window function %s requires an OVER clause", name).WithHint("write %s(…) OVER (…)", name)
 	}

@@ -53,6 +53,50 @@ func (b *binder) tableFunction(t *ast.TableFunction, name string, outer *scope, 
 	return source{narrow(e, rel.cols), []*relation{rel}}, renameColumns(rel, t.Alias)
 }
 
+// unnest binds a list of the SELECT list whose elements are rows.
+func (x *exprBinder) unnest(e *ast.FuncCall) (expr.Expr, error) {
+	if x.rows == nil {
+		return nil, sqlerr.Newf(sqlerr.Unsupported, e.Pos, "set-returning functions are not allowed in %s", x.clause).WithHint("call unnest in FROM")
+	}
+	inner := *x
+	inner.rows, inner.clause = nil, "arguments of a set-returning function"
+	args, err := inner.args(e)
+	if err != nil {
+		return nil, err
+	}
+	if len(args) != 1 {
+		return nil, sqlerr.New(sqlerr.UnknownFunction, e.Pos, "unnest takes one list in a SELECT list").WithHint("call it in FROM to unnest several")
+	}
+	it, err := x.b.elements(args[0], "unnest")
+	if err != nil {
+		return nil, err
+	}
+	*x.rows = append(*x.rows, it)
+	return it.Col, nil
+}
+
+// expandLists makes rows of the SELECT list's lists, once groups and windows are computed. A subquery that is compared with an
+// element comes after that.
+func (s *selection) expandLists() error {
+	if len(s.rows) == 0 {
+		return nil
+	}
+	elems := logical.ColSet{}
+	for _, it := range s.rows {
+		elems[it.Col.ID] = true
+	}
+	var before, after []*logical.Apply
+	for _, a := range s.ofOutputs {
+		if a.On != nil && elems.Touches(a.On) {
+			after = append(after, a)
+		} else {
+			before = append(before, a)
+		}
+	}
+	s.node, s.ofOutputs = &logical.Expand{Input: attach(s.node, before), Lists: s.rows}, after
+	return nil
+}
+
 // elements is the column of a list's elements.
 func (b *binder) elements(list expr.Expr, name string) (logical.Item, error) {
 	t := list.Type()

@@ -25,6 +25,8 @@ type exprBinder struct {
 	// windows takes the window calls met; nil: one cannot stand here. inWindow is set within one.
 	windows  *windowing
 	inWindow bool
+	// rows takes the lists met whose elements are to be rows; nil: they cannot be here.
+	rows *[]logical.Item
 	// inAggregate is set within the arguments of an aggregate.
 	inAggregate bool
 	// named is an expression that stands alone under the name as.

@@ -274,6 +274,9 @@ func (s *selection) aggregate() error {
 	for i := range s.items {
 		s.items[i].expr = up.lift(s.items[i].expr)
 	}
+	for i := range s.rows {
+		s.rows[i].Expr = up.lift(s.rows[i].Expr)
+	}
 	if s.having != nil {
 		s.having = up.lift(s.having)
 	}

@@ -41,6 +41,7 @@ type selection struct {
 	ofQualify []*logical.Apply // subqueries of QUALIFY
 	ofHaving  []*logical.Apply // subqueries of HAVING
 	ofOutputs []*logical.Apply // of the SELECT list and ORDER BY
+	rows      []logical.Item   // lists of the SELECT list whose elements are rows
 }
 
 // selectBody binds a SELECT with its ORDER BY. With keepUnknown, bare strings and NULLs in the list keep having no type.
@@ -63,6 +64,7 @@ func (b *binder) selectBody(sel *ast.Select, order []*ast.OrderItem, outer *scop
 		s.bindOn,
 		s.aggregate,
 		s.overWindows,
+		s.expandLists,
 	} {
 		if err := step(); err != nil {
 			return bound{}, err
@@ -197,7 +199,7 @@ func (s *selection) bindItem(x *exprBinder, it item) (expr.Expr, error) {
 }
 
 func (s *selection) bindItems(keepUnknown bool) error {
-	x := &exprBinder{b: s.b, scope: s.scope, clause: "SELECT", applies: &s.ofOutputs, group: s.group, windows: s.windows}
+	x := &exprBinder{b: s.b, scope: s.scope, clause: "SELECT", applies: &s.ofOutputs, group: s.group, windows: s.windows, rows: &s.rows}
 	for i := range s.items {
 		if x.named = nil; s.items[i].name != outputName(s.items[i].ast) {
 			x.named, x.as = s.items[i].ast, s.items[i].name
