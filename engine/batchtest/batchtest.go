@@ -151,7 +151,7 @@ func Format(v expr.Value) string {
 		return v.Wide.Format(int(v.Type.Scale))
 	case sqltype.UUID:
 		return v.Wide.String()
-	case sqltype.Utf8, sqltype.Binary:
+	case sqltype.Utf8, sqltype.Binary, sqltype.List, sqltype.Struct:
 		return strconv.Quote(v.Str)
 	case sqltype.Interval:
 		return fmt.Sprint(v.Months, "m", v.Days, "d", v.Int)

@@ -178,7 +178,8 @@ func (w *writer) query() string {
 		return fmt.Sprintf("SELECT DISTINCT %s, %s FROM %s%s", w.number(from), w.number(from), sql, where)
 	case 1, 2:
 		key := w.number(from)
-		agg := pick1(w, "count(*), sum(%[1]s)", "max(%[1]s), count(%[1]s)", "count(DISTINCT %[1]s)", "count(DISTINCT %[1]s), count(*)", "avg(%[1]s), min(%[1]s)")
+		agg := pick1(w, "count(*), sum(%[1]s)", "max(%[1]s), count(%[1]s)", "count(DISTINCT %[1]s)", "count(DISTINCT %[1]s), count(*)", "avg(%[1]s), min(%[1]s)",
+			"median(%[1]s), array_agg(%[1]s ORDER BY %[1]s DESC)", "array_agg(DISTINCT %[1]s), count(*)", "bit_or(%[1]s), regr_count(%[1]s, 1)")
 		having := pick1(w, "", "", " HAVING count(*) > 1")
 		return fmt.Sprintf("SELECT %s, "+fmt.Sprintf(agg, w.number(from))+" FROM %s%s GROUP BY 1%s", key, sql, where, having)
 	case 3:
