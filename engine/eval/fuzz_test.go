@@ -7,6 +7,7 @@ import (
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
+	"github.com/fletchdb/fletch/engine/vector"
 )
 
 // A grower makes random expressions over columns of everyType.
@@ -211,4 +212,22 @@ func FuzzIllTyped(f *testing.F) {
 		b.Cols = b.Cols[3:] // and columns are not those that the expression was made for
 		_, _ = p.NewEvaluator(9).Eval(b)
 	})
+}
+
+// A column of lists of another type than the plan says is refused: its bytes would be misread.
+func TestNestedColumnOfAnotherType(t *testing.T) {
+	texts, numbers := sqltype.ListOf(of(sqltype.Utf8)), sqltype.ListOf(of(sqltype.Int64))
+	e, err := expr.NewCall("list_extract", []expr.Expr{input(0, numbers), expr.NewLiteral(expr.IntValue(of(sqltype.Int64), 1), sqlerr.Pos{})}, sqlerr.Pos{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Compile(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := expr.NestedOf(texts, []expr.Value{expr.StringValue("a")})
+	b := &vector.Batch{Len: 1, Cols: []*vector.Vector{columnOf(texts, []expr.Value{short}, nil, "flat")}}
+	if _, err := p.NewEvaluator(1).Eval(b); sqlerr.CodeOf(err) != sqlerr.InvalidPlan {
+		t.Errorf("got %v, want invalid_plan", err)
+	}
 }

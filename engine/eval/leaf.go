@@ -23,7 +23,7 @@ func (f frame) column(i int, t sqltype.Type) (*vector.Vector, error) {
 		return nil, sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "an expression reads column %d of %d", i+1, len(f.cols))
 	}
 	v := f.cols[i]
-	if v.Phys != vector.PhysOf(t) && !(t.Kind == sqltype.Decimal && v.Type.Kind == sqltype.Decimal) || v.Type.Kind != t.Kind || v.Type.Scale != t.Scale {
+	if v.Phys != vector.PhysOf(t) && !(t.Kind == sqltype.Decimal && v.Type.Kind == sqltype.Decimal) || v.Type.Kind != t.Kind || v.Type.Scale != t.Scale || t.IsNested() && !v.Type.Equal(t) {
 		return nil, sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "an expression reads column %d as %s, but it is %s", i+1, t, v.Type)
 	}
 	return v, nil
