@@ -16,6 +16,7 @@ type grouping struct {
 	aggs    []logical.Agg    // met so far
 	applies []*logical.Apply // subqueries within aggregates and GROUP BY, evaluated before grouping
 	calls   []groupingCall   // of GROUPING
+	rows    expansion        // lists of GROUP BY whose elements are rows
 }
 
 // aggregate is the column of a, the same for equal ones.

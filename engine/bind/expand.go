@@ -53,6 +53,33 @@ func (b *binder) tableFunction(t *ast.TableFunction, name string, outer *scope, 
 	return source{narrow(e, rel.cols), []*relation{rel}}, renameColumns(rel, t.Alias)
 }
 
+// An expansion is lists whose elements are rows, side by side.
+type expansion struct {
+	lists []logical.Item
+	below *expansion // rows already where these are computed; may be nil
+}
+
+// add is the column of a list's elements, the same for equal lists.
+func (x *expansion) add(it logical.Item) *expr.Column {
+	for at := x; at != nil; at = at.below {
+		for _, have := range at.lists {
+			if expr.Equal(have.Expr, it.Expr) {
+				return have.Col
+			}
+		}
+	}
+	x.lists = append(x.lists, it)
+	return it.Col
+}
+
+// over is n with the elements, n itself where there are no lists.
+func (x *expansion) over(n logical.Node) logical.Node {
+	if len(x.lists) == 0 {
+		return n
+	}
+	return &logical.Expand{Input: n, Lists: x.lists}
+}
+
 // unnest binds a list of the SELECT list whose elements are rows.
 func (x *exprBinder) unnest(e *ast.FuncCall) (expr.Expr, error) {
 	if x.rows == nil {
@@ -71,18 +98,17 @@ func (x *exprBinder) unnest(e *ast.FuncCall) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	*x.rows = append(*x.rows, it)
-	return it.Col, nil
+	return x.rows.add(it), nil
 }
 
 // expandLists makes rows of the SELECT list's lists, once groups and windows are computed. A subquery that is compared with an
 // element comes after that.
 func (s *selection) expandLists() error {
-	if len(s.rows) == 0 {
+	if len(s.rows.lists) == 0 {
 		return nil
 	}
 	elems := logical.ColSet{}
-	for _, it := range s.rows {
+	for _, it := range s.rows.lists {
 		elems[it.Col.ID] = true
 	}
 	var before, after []*logical.Apply
@@ -93,7 +119,7 @@ func (s *selection) expandLists() error {
 			before = append(before, a)
 		}
 	}
-	s.node, s.ofOutputs = &logical.Expand{Input: attach(s.node, before), Lists: s.rows}, after
+	s.node, s.ofOutputs = s.rows.over(attach(s.node, before)), after
 	return nil
 }
 

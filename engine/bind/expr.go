@@ -26,7 +26,7 @@ type exprBinder struct {
 	windows  *windowing
 	inWindow bool
 	// rows takes the lists met whose elements are to be rows; nil: they cannot be here.
-	rows *[]logical.Item
+	rows *expansion
 	// inAggregate is set within the arguments of an aggregate.
 	inAggregate bool
 	// named is an expression that stands alone under the name as.

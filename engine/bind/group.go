@@ -110,7 +110,7 @@ func (s *selection) alternatives(g *ast.Grouping) ([][]int, error) {
 
 // groupItem adds an item of GROUP BY, once, and gives its position.
 func (s *selection) groupItem(e ast.Expr) (int, error) {
-	x := &exprBinder{b: s.b, scope: s.scope, clause: "GROUP BY", applies: &s.group.applies}
+	x := &exprBinder{b: s.b, scope: s.scope, clause: "GROUP BY", applies: &s.group.applies, rows: &s.group.rows}
 	n, ok, err := ordinal(e, "GROUP BY", len(s.items))
 	if err != nil {
 		return 0, err
@@ -181,7 +181,7 @@ func (s *selection) groupByAll() error {
 		if it.ast != nil && hasAggregate(it.ast) {
 			continue
 		}
-		x := &exprBinder{b: s.b, scope: s.scope, clause: "GROUP BY", applies: &s.group.applies}
+		x := &exprBinder{b: s.b, scope: s.scope, clause: "GROUP BY", applies: &s.group.applies, rows: &s.group.rows}
 		v, err := s.bindItem(x, it)
 		if err == nil {
 			v, err = settle(v)
@@ -261,7 +261,7 @@ func (s *selection) aggregate() error {
 	if s.sel.GroupBy == nil && s.sel.Having == nil && len(g.aggs) == 0 {
 		return nil
 	}
-	input := attach(s.node, g.applies)
+	input := g.rows.over(attach(s.node, g.applies))
 	up := &lifter{b: s.b, items: g.items, input: logical.Output(input)}
 	if len(g.sets) > 1 {
 		// A key is NULL in sets that do not have it: it is a column of its own.
@@ -274,8 +274,8 @@ func (s *selection) aggregate() error {
 	for i := range s.items {
 		s.items[i].expr = up.lift(s.items[i].expr)
 	}
-	for i := range s.rows {
-		s.rows[i].Expr = up.lift(s.rows[i].Expr)
+	for i := range s.rows.lists {
+		s.rows.lists[i].Expr = up.lift(s.rows.lists[i].Expr)
 	}
 	if s.having != nil {
 		s.having = up.lift(s.having)

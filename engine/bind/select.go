@@ -41,7 +41,7 @@ type selection struct {
 	ofQualify []*logical.Apply // subqueries of QUALIFY
 	ofHaving  []*logical.Apply // subqueries of HAVING
 	ofOutputs []*logical.Apply // of the SELECT list and ORDER BY
-	rows      []logical.Item   // lists of the SELECT list whose elements are rows
+	rows      expansion        // lists of the SELECT list whose elements are rows
 }
 
 // selectBody binds a SELECT with its ORDER BY. With keepUnknown, bare strings and NULLs in the list keep having no type.
@@ -51,6 +51,7 @@ func (b *binder) selectBody(sel *ast.Select, order []*ast.OrderItem, outer *scop
 		return bound{}, err
 	}
 	s := &selection{b: b, sel: sel, scope: outer.inner(src.rels...), node: src.node, group: &grouping{}, windows: &windowing{}}
+	s.rows.below = &s.group.rows
 	keepUnknown = keepUnknown && sel.Distinct == nil && sel.GroupBy == nil
 	for _, step := range []func() error{
 		s.nameWindows,
@@ -229,7 +230,7 @@ func (s *selection) bindHaving() error {
 // bindOrder resolves ORDER BY: a bare name is an output column first, a number a position; anything else is an expression over
 // FROM, in which output columns are known where FROM has no such name.
 func (s *selection) bindOrder(order []*ast.OrderItem) error {
-	x := &exprBinder{b: s.b, scope: s.scope, clause: "ORDER BY", applies: &s.ofOutputs, group: s.group, windows: s.windows, alias: s.itemNamed}
+	x := &exprBinder{b: s.b, scope: s.scope, clause: "ORDER BY", applies: &s.ofOutputs, group: s.group, windows: s.windows, alias: s.itemNamed, rows: &s.rows}
 	for _, o := range order {
 		if o.All {
 			for i := range s.items {
