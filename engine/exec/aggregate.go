@@ -458,6 +458,16 @@ func (l *aggLocal) consider(ctx context.Context, groups int) error {
 	return l.table.size(groups)
 }
 
+// InOrder tells whether an aggregate takes rows in the order they come, because none is asked for.
+func (a *aggregate) InOrder() bool {
+	for i := range a.states {
+		if s := &a.states[i]; s.kind == rowsState && s.all.order == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // whole tells whether some state has no columns that could be merged: a set of different values, or rows.
 func (a *aggregate) whole() bool {
 	for i := range a.states {

@@ -98,6 +98,8 @@ func (r *runner) compileBreaker(input physical.Node, sink Sink, n physical.Node,
 	if err != nil {
 		return nil, err
 	}
-	d := &dep{run: func(ctx context.Context) error { return r.run(ctx, p, sink, n, false) }}
+	s, ok := sink.(sequential)
+	inOrder := ok && s.InOrder()
+	d := &dep{run: func(ctx context.Context) error { return r.run(ctx, p, sink, n, inOrder) }}
 	return pipe{{node: n, before: []*dep{d}, open: source, ordered: ordered}}, nil
 }

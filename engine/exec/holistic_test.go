@@ -387,6 +387,28 @@ func TestDistinctLists(t *testing.T) {
 	}
 }
 
+// Without an order of its own an aggregate takes sorted rows as they come, whatever the number of goroutines.
+func TestListsKeepTheOrderOfTheirInput(t *testing.T) {
+	in := batchtest.Rows("k int64, v int64")
+	for i := range 30000 {
+		in.Rows = append(in.Rows, []expr.Value{expr.IntValue(bigint, int64(i%3)), expr.IntValue(bigint, int64(i*7919%30011))})
+	}
+	list := bound(t, "array_agg", in.In(1))
+	got, err := batchtest.Execute(t, func(n ...physical.Node) physical.Node {
+		sorted := &physical.Sort{Input: n[0], Keys: []physical.SortKey{{Expr: in.In(1)}}, Fetch: -1}
+		return aggregate(sorted, physical.Single, []expr.Expr{in.In(0)}, []expr.Aggregate{list})
+	}, 4, batchtest.Shape{Rows: 512}, in)
+	if err != nil || len(got.Rows) != 3 {
+		t.Fatal(err)
+	}
+	for _, row := range got.Rows {
+		items := slices.Collect(nested.Items(list.Typ, row[1].Str))
+		if len(items) != 10000 || !slices.IsSorted(items) { // items compare as their values do
+			t.Errorf("group %d has %d items out of order", row[0].Int, len(items))
+		}
+	}
+}
+
 func TestAggregatesOfAllRowsRefuse(t *testing.T) {
 	in := batchtest.Rows("x float64, share float64, k int64", 1.0, 1.5, 1)
 	run := func(mode physical.AggMode, a expr.Aggregate) error {

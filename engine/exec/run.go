@@ -100,6 +100,12 @@ type finite interface {
 	Done() bool
 }
 
+// A sequential sink can tell that what it makes of rows follows from their order: where they come sorted, it gets them so, from one
+// goroutine. It is optional for a Sink.
+type sequential interface {
+	InOrder() bool
+}
+
 // push appends an operator to every leg.
 func (p pipe) push(op Operator, node physical.Node) {
 	for _, l := range p {
