@@ -17,14 +17,13 @@ import (
 
 // A moment is a time taken apart for to_char.
 type moment struct {
-	year             int64
-	month, dom       int
-	day              int64 // since 1970; of no meaning where interval
-	hour, minute     int64
-	second, micros   int64
-	interval, zoned  bool
-	hours            int64 // of an interval, or of the day
-	negativeInterval bool
+	year            int64
+	month, dom      int
+	day             int64 // since 1970; of no meaning where interval
+	hour, minute    int64
+	second, micros  int64
+	interval, zoned bool
+	hours           int64 // of an interval, or of the day
 }
 
 func momentOf(micros int64) moment {

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/fletchdb/fletch/engine/sqlerr"
@@ -91,7 +92,7 @@ func (n *rowsNode) eval(f frame) (*vector.Vector, error) {
 	n.made, n.known, n.n = false, valid, g.n
 	for _, i := range sel {
 		if err := n.row(int(i)); err != nil {
-			if err == errNull {
+			if errors.Is(err, errNull) {
 				n.setNull(int(i))
 				continue
 			}

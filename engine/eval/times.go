@@ -502,12 +502,11 @@ func justify(v vector.Interval, days, hours bool) (vector.Interval, error) {
 // timezone is AT TIME ZONE.
 func (k call) timezone() (factory, error) {
 	convert := func(zone sqltext.Zone, micros int64) (int64, error) {
-		v := micros
+		read := zone.UTC
 		if k.Typ.Kind == sqltype.Timestamp {
-			v = zone.Local(micros)
-		} else {
-			v = zone.UTC(micros)
+			read = zone.Local
 		}
+		v := read(micros)
 		if v < calendar.MinMicro || v > calendar.MaxMicro {
 			return 0, timestampOutOfRange()
 		}
@@ -516,7 +515,7 @@ func (k call) timezone() (factory, error) {
 	if k.kind(0) == sqltype.Interval {
 		return map2(k, func(by vector.Interval, micros int64) (int64, error) {
 			if by.Months != 0 || by.Days != 0 || by.Micros%calendar.Second != 0 || by.Micros < -calendar.Day || by.Micros > calendar.Day {
-				return 0, invalidArgument("interval time zone must be less than a day, in whole seconds").(*sqlerr.Error).WithHint("write INTERVAL '1 hour'")
+				return 0, sqlerr.New(sqlerr.InvalidParameter, sqlerr.Pos{}, "interval time zone must be less than a day, in whole seconds").WithHint("write INTERVAL '1 hour'")
 			}
 			return convert(sqltext.FixedZone(by.Micros), micros)
 		}), nil

@@ -34,12 +34,12 @@ func arithSIMD[T Number](arithOp, []T, []T, []T) int                         { r
 func arithConstSIMD[T Number](arithOp, []T, []T, T) int                      { return 0 }
 func absOr64SIMD([]int64) (uint64, int)                                      { return 0, 0 }
 func absOr32SIMD([]int32) (uint32, int)                                      { return 0, 0 }
-func sumInt64SIMD([]int64) (int128.Int128, int) { return int128.Int128{}, 0 }
+func sumInt64SIMD([]int64) (int128.Int128, int)                              { return int128.Int128{}, 0 }
 
 func sumInt64MaskedSIMD([]int64, []uint64) (int128.Int128, int) { return int128.Int128{}, 0 }
 func sumProductInt64SIMD([]int64, []int64) (int64, int)         { return 0, 0 }
 func sumFloat64SIMD(*[8]float64, []float64) int                 { return 0 }
-func minMaxInt64SIMD([]int64) (lo, hi int64, n int) { return math.MaxInt64, math.MinInt64, 0 }
+func minMaxInt64SIMD([]int64) (lo, hi int64, n int)             { return math.MaxInt64, math.MinInt64, 0 }
 
 func minMaxInt32SIMD([]int32) (lo, hi int32, n int)                      { return math.MaxInt32, math.MinInt32, 0 }
 func minMaxFloat64SIMD(*floatRange, []float64) int                       { return 0 }
