@@ -152,6 +152,9 @@ func (s *selection) star(st *ast.Star) ([]item, error) {
 		if err := check(id); err != nil {
 			return nil, err
 		}
+		if exclude[id.Name] {
+			return nil, sqlerr.Newf(sqlerr.DuplicateAlias, id.Pos, "column %q is excluded more than once", id.Name).WithHint("name it once")
+		}
 		exclude[id.Name] = true
 	}
 	for _, r := range st.Replace {

@@ -273,6 +273,15 @@ func (u *unnester) single(sub logical.Node, value *expr.Column, groups []*expr.C
 	return computed(agg, groups, logical.Item{Col: u.o.fresh(value.Name, one), Expr: one})
 }
 
+// counting tells whether an aggregate gives 0 of no rows; all others give NULL.
+func counting(name string) bool {
+	switch name {
+	case "count", "count_star", "count_if", "approx_distinct", "regr_count":
+		return true
+	}
+	return false
+}
+
 // exactlyOne tells whether n surely gives one row.
 func exactlyOne(n logical.Node) bool {
 	switch n := n.(type) {
@@ -391,7 +400,7 @@ func (u *unnester) groupedScalar(a *logical.Apply, top topAggregate) logical.Nod
 		col.Nullable = true
 		grouped.Aggs = append(grouped.Aggs, logical.Agg{Col: col, Aggregate: moved})
 		missing[agg.Col.ID] = col
-		if moved.Func == "count" || moved.Func == "count_star" {
+		if counting(moved.Func) {
 			zero := expr.NewLiteral(expr.IntValue(col.Typ, 0), a.Pos)
 			missing[agg.Col.ID] = &expr.Case{Whens: []expr.When{{Cond: &expr.IsNull{X: col}, Then: zero}}, Else: col, Typ: col.Typ}
 		}

@@ -187,7 +187,7 @@ func (d *domain) aggregate(n *logical.Aggregate) (logical.Node, []*expr.Column) 
 	for _, a := range n.Aggs {
 		moved, _ := logical.MapAggregate(a.Aggregate, func(e expr.Expr) expr.Expr { return d.replace(e, cols) })
 		out.Aggs = append(out.Aggs, logical.Agg{Col: a.Col, Aggregate: moved})
-		counts[a.Col.ID] = moved.Func == "count" || moved.Func == "count_star"
+		counts[a.Col.ID] = counting(moved.Func)
 	}
 	if len(n.Groups) > 0 {
 		return out, cols
