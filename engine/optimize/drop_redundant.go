@@ -35,6 +35,12 @@ func unsort(n logical.Node, seen bool) logical.Node {
 		return logical.WithChildren(n, []logical.Node{unsort(n.Input, false)})
 	case *logical.Filter, *logical.Project:
 		return logical.MapChildren(n, func(k logical.Node) logical.Node { return unsort(k, seen) })
+	case *logical.Aggregate:
+		ordered := false // a list without an order of its own is in that of its rows
+		for _, a := range n.Aggs {
+			ordered = ordered || expr.Ordered(a.Func) && len(a.OrderBy) == 0 && !a.Distinct
+		}
+		return logical.MapChildren(n, func(k logical.Node) logical.Node { return unsort(k, ordered) })
 	case *logical.Limit:
 		return logical.MapChildren(n, func(k logical.Node) logical.Node { return unsort(k, true) })
 	}
