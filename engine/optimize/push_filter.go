@@ -40,6 +40,18 @@ func push(n logical.Node, conds []expr.Expr) logical.Node {
 		}
 		below, above := split(conds, keys)
 		return filter(logical.WithChildren(n, []logical.Node{push(n.Input, below)}), above)
+	case *logical.Expand:
+		// What reads no element drops a row with all of its elements.
+		added := logical.SetOf(n.Columns()[len(n.Input.Columns()):])
+		var below, above []expr.Expr
+		for _, c := range conds {
+			if added.Touches(c) || expr.IsVolatile(c) {
+				above = append(above, c)
+			} else {
+				below = append(below, c)
+			}
+		}
+		return filter(logical.WithChildren(n, []logical.Node{push(n.Input, below)}), above)
 	case *logical.Apply:
 		below, above := split(conds, logical.Output(n.Input))
 		return filter(logical.WithChildren(n, []logical.Node{push(n.Input, below), push(n.Sub, nil)}), above)
