@@ -99,7 +99,7 @@ func (s catalogFiles) Open(ctx context.Context, f physical.File) (*catalog.File,
 func rowGroup(p *parquet.File, rows int64, stats func(column int) catalog.Stats) *catalog.File {
 	t := &catalog.Table{Format: physical.Parquet, Rows: rows, Files: []physical.File{{Path: p.Path}}}
 	for i, c := range p.Columns {
-		t.Columns = append(t.Columns, catalog.Column{Name: c.Name, Type: c.Type, Nullable: c.Nullable, Stats: stats(i)})
+		t.Columns = append(t.Columns, catalog.Column{Name: c.Name, Type: c.Type, Nullable: c.Nullable, Stats: stats(i), Problem: c.Check(sqlerr.Pos{})})
 	}
 	return t
 }

@@ -37,6 +37,8 @@ type Column struct {
 	Type     sqltype.Type
 	Nullable bool
 	Stats    Stats
+	// Problem says why no query may use the column; nil: it can be read.
+	Problem error
 }
 
 // Stats is what is known of the values of a column before they are read. Answers never depend on it. The zero Stats knows

@@ -114,7 +114,7 @@ func (l *lowerer) rows(n logical.Node) physical.Est { return physical.Est{Rows: 
 func (l *lowerer) node(n logical.Node, need logical.ColSet) (rel, error) {
 	switch n := n.(type) {
 	case *logical.Scan:
-		return l.scan(n), nil
+		return l.scan(n)
 	case *logical.Values:
 		return values(n), nil
 	case *logical.Filter:
@@ -198,10 +198,13 @@ func arrange(r rel, want []expr.ColumnID) (rel, error) {
 	return rel{p, want}, nil
 }
 
-func (l *lowerer) scan(n *logical.Scan) rel {
+func (l *lowerer) scan(n *logical.Scan) (rel, error) {
 	s := &physical.Scan{Table: n.Name, Format: n.Table.Format, Files: n.Table.Files, Est: l.rows(n)}
 	for i, c := range n.Cols {
 		col := n.Table.Columns[n.Index[i]]
+		if col.Problem != nil {
+			return rel{}, col.Problem
+		}
 		s.Columns = append(s.Columns, physical.ScanColumn{Name: col.Name, Index: n.Index[i], Type: c.Typ, Nullable: col.Nullable})
 	}
 	out := rel{s, ids(n.Cols)}
@@ -210,7 +213,7 @@ func (l *lowerer) scan(n *logical.Scan) rel {
 			s.Runtime = append(s.Runtime, physical.RuntimeProbe{Filter: r.Filter, Column: i})
 		}
 	}
-	return out
+	return out, nil
 }
 
 func values(n *logical.Values) rel {

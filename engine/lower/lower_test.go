@@ -1,6 +1,7 @@
 package lower_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -56,5 +57,32 @@ func TestNoApply(t *testing.T) {
 	}
 	if _, err := lower.Plan(p); sqlerr.CodeOf(err) != sqlerr.Internal {
 		t.Errorf("lowered: %v", err)
+	}
+}
+
+// TestUnreadableColumn: a column that cannot be read stands in nobody's way who does not ask for it.
+func TestUnreadableColumn(t *testing.T) {
+	tables := catalogtest.TPCH()
+	problem := sqlerr.New(sqlerr.Unsupported, sqlerr.Pos{}, "column cannot be read")
+	region, err := tables.Table(t.Context(), "region")
+	if err != nil {
+		t.Fatal(err)
+	}
+	region.Columns[region.Column("r_comment")].Problem = problem
+	for sql, want := range map[string]error{"SELECT r_name FROM region": nil, "SELECT * FROM region": problem, "SELECT max(r_comment) FROM region": problem} {
+		st, err := parse.ParseOne(sql)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := bind.Query(t.Context(), st.(*ast.QueryStatement).Query, tables, bind.Config{})
+		if err == nil {
+			p, err = optimize.Plan(p, optimize.Config{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lower.Plan(p); !errors.Is(err, want) {
+			t.Errorf("%s: %v", sql, err)
+		}
 	}
 }
