@@ -76,15 +76,16 @@ type signals struct {
 
 func newSignals() *signals { return &signals{} }
 
-// catch makes Ctrl-C end the returned context instead of the command, until release is called.
+// catch makes Ctrl-C end the returned context instead of the command, or of what caught it so far, until release is called.
 func (s *signals) catch(ctx context.Context) (caught context.Context, release func()) {
 	caught, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before := s.catcher
 	s.catcher = cancel
 	return caught, func() {
 		s.mu.Lock()
-		s.catcher = nil
+		s.catcher = before
 		s.mu.Unlock()
 		cancel(nil)
 	}

@@ -37,6 +37,9 @@ func (se *session) prompt(ctx context.Context) error {
 	p := &prompt{session: se, in: se.process.in.(*os.File), out: se.process.out.(*os.File), history: openHistory()}
 	p.keys = &keys{File: p.in}
 	defer p.history.close()
+	// A Ctrl-C that comes between lines, when the terminal is not raw and no statement runs, has nothing to end.
+	_, release := p.session.process.signals.catch(ctx)
+	defer release()
 	se.to.since = time.Now() // statements tell how long they took
 	_, _ = fmt.Fprintln(p.out, `Statements end with a semicolon. \? helps, \q or Ctrl-D ends.`)
 	text := ""

@@ -117,6 +117,10 @@ func TestPrompt(t *testing.T) {
 	p.sees(t, "fletch> ")
 	p.types(t, `\nonsense`+"\r")
 	p.sees(t, `there is no command \nonsense`)
+	p.sees(t, "fletch> ")
+	if err := p.Process.Signal(os.Interrupt); err != nil { // between statements: nothing to end
+		t.Fatal(err)
+	}
 
 	p.types(t, "SELECT 'half a line\x03") // Ctrl-C forgets what is typed
 	p.sees(t, "^C")
