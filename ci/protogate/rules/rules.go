@@ -70,7 +70,6 @@ type comparison struct {
 	old, cur *image.Image
 	opts     Options
 	found    []Finding
-	removed  map[string]bool
 }
 
 func (c *comparison) add(rule string, d protoreflect.Descriptor, format string, args ...any) {
