@@ -293,7 +293,7 @@ func TestDemo(t *testing.T) {
 	if code := s.code(t, time.Minute); code != exitOK {
 		t.Fatalf("exit code %d: %s\n%s", code, s.stderr.String(), out.String())
 	}
-	for _, want := range []string{"version v2", "│ N            │ O            │", "HashJoin", "its cohort is smaller", "Everything is gone"} {
+	for _, want := range []string{"version v2", "│ N            │ O            │", "HashJoin", "its cohort is not larger", "Everything is gone"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not show %q:\n%s", want, out.String())
 		}

@@ -148,7 +148,7 @@ func unused(w resolver.Worker, used *cohort, version string) (apiv1.UnusedReason
 	case version != "" && w.Identity.GetVersion() != version:
 		return apiv1.UnusedReason_UNUSED_REASON_VERSION, fmt.Sprintf("its version is %q, queries run on %q", w.Identity.GetVersion(), version)
 	case used != nil && keyOf(w.Identity) != used.key:
-		return apiv1.UnusedReason_UNUSED_REASON_COHORT, fmt.Sprintf("its cohort is smaller than that of version %q with %d workers", used.key.version, len(used.workers))
+		return apiv1.UnusedReason_UNUSED_REASON_COHORT, fmt.Sprintf("its cohort is not larger than that of version %q with %d workers", used.key.version, len(used.workers))
 	}
 	return apiv1.UnusedReason_UNUSED_REASON_UNSPECIFIED, ""
 }
