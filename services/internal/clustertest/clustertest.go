@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -26,9 +26,28 @@ import (
 // Module is the folder of the module of that name in this workspace.
 func Module(tb testing.TB, name string) string {
 	tb.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "..", name)
+	dir, err := workspace()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return filepath.Join(dir, name)
 }
+
+// workspace is the folder of go.work: the first one above the working folder, as a binary built with -trimpath does not know it.
+var workspace = sync.OnceValues(func() (string, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, none := os.Stat(filepath.Join(dir, "go.work")); none == nil {
+			return dir, nil
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return "", errors.New("no folder above the test's has a go.work")
+		}
+		dir = above
+	}
+	return "", err
+})
 
 // Shared is a folder of the larger test data that FLETCH_TESTDATA names; "" where it names none. Tests that need it say that
 // they did not run.
@@ -140,15 +159,17 @@ var build = sync.OnceValues(func() (string, error) {
 	if given := os.Getenv("FLETCH_BINARY"); given != "" {
 		return given, nil
 	}
-	_, file, _, _ := runtime.Caller(0)
-	services := filepath.Join(filepath.Dir(file), "..", "..")
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("fletch-test-%d", os.Getuid()))
+	root, err := workspace()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("fletch-test-%d-%08x", os.Getuid(), crc32.ChecksumIEEE([]byte(root))))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
 	bin := filepath.Join(dir, "fletch")
 	cmd := exec.Command("go", "build", "-o", bin, "./cmd/fletch")
-	cmd.Dir = services
+	cmd.Dir = filepath.Join(root, "services")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build fletch: %w\n%s", err, out)

@@ -1121,7 +1121,7 @@ const file_fletch_worker_v1_worker_proto_rawDesc = "" +
 	"WorkerInfo\x12%.fletch.identity.v1.WorkerInfoRequest\x1a&.fletch.identity.v1.WorkerInfoResponse\x12N\n" +
 	"\aSetPlan\x12 .fletch.worker.v1.SetPlanRequest\x1a!.fletch.worker.v1.SetPlanResponse\x12X\n" +
 	"\vExecuteTask\x12$.fletch.worker.v1.ExecuteTaskRequest\x1a!.arrow.flight.protocol.FlightData0\x01\x12J\n" +
-	"\x05Watch\x12\x1e.fletch.worker.v1.WatchRequest\x1a\x1f.fletch.worker.v1.WatchResponse0\x01B\xc6\x01\xe8\xf0\x1b\x01\n" +
+	"\x05Watch\x12\x1e.fletch.worker.v1.WatchRequest\x1a\x1f.fletch.worker.v1.WatchResponse0\x01B\xc6\x01\xe8\xf0\x1b\x02\n" +
 	"\x14com.fletch.worker.v1B\vWorkerProtoP\x01Z;github.com/fletchdb/fletch/gen/go/fletch/worker/v1;workerv1\xa2\x02\x03FWX\xaa\x02\x10Fletch.Worker.V1\xca\x02\x10Fletch\\Worker\\V1\xe2\x02\x1cFletch\\Worker\\V1\\GPBMetadata\xea\x02\x12Fletch::Worker::V1b\x06proto3"
 
 var (
