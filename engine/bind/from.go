@@ -85,7 +85,7 @@ func (b *binder) tableRef(t ast.TableRef, outer *scope, before source) (source, 
 		if err != nil {
 			return source{}, err
 		}
-		return b.named(q, "", t.Alias, t.Pos)
+		return b.named(b.owned(q), "", t.Alias, t.Pos)
 	case *ast.Join:
 		return b.join(t, outer, before)
 	case *ast.TableFunction:
@@ -95,6 +95,36 @@ func (b *binder) tableRef(t ast.TableRef, outer *scope, before source) (source, 
 		return source{}, unsupported(t.Pos, "table function %q", t.Call.Name).WithHint("read from a table, a file or a subquery")
 	}
 	return source{}, unsupported(t.At(), "this item of FROM")
+}
+
+// owned gives a query's columns ids of their own where it hands on those of a query around it: beside these they may be NULL.
+func (b *binder) owned(q bound) bound {
+	outer := logical.Outer(q.node)
+	if len(outer) == 0 {
+		return q
+	}
+	to := map[expr.ColumnID]*expr.Column{}
+	p := &logical.Project{Input: q.node}
+	for _, c := range q.node.Columns() {
+		if !outer[c.ID] {
+			p.Items = append(p.Items, logical.Pass(c))
+			continue
+		}
+		if to[c.ID] == nil {
+			to[c.ID] = b.fresh(c.Name, c)
+			p.Items = append(p.Items, logical.Item{Col: to[c.ID], Expr: c})
+		}
+	}
+	if len(to) == 0 {
+		return q
+	}
+	out := bound{p, append([]column(nil), q.cols...)}
+	for i, c := range out.cols {
+		if own := to[c.col.ID]; own != nil {
+			out.cols[i].col = own
+		}
+	}
+	return out
 }
 
 func (b *binder) table(t *ast.Table, outer *scope) (source, error) {

@@ -460,6 +460,8 @@ func TestGroupsOfExtremeIntegers(t *testing.T) {
 		{math.MinInt64, math.MinInt64 + 5, math.MaxInt64},
 		{-5, 70000, 3, 1 << 40, -70000},
 		{100, 90, 80, 0, -100, -1000, -100000, 200000},
+		// a batch of one key, then those around it
+		{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MinInt64, math.MaxInt64, math.MinInt32, 0, 1, 2, 3},
 	} {
 		in := batchtest.Rows("k int64")
 		for i := range 60 {

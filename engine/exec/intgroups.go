@@ -136,10 +136,10 @@ func (t *intGroups) cover(lo, hi int64, n int) (bool, error) {
 		if len(t.all) == 0 {
 			t.base = lo // the array of a predecessor
 		}
-		if uint64(lo)-uint64(t.base) < uint64(len(t.direct)) && uint64(hi)-uint64(t.base) < uint64(len(t.direct)) {
+		// The array may reach past the largest integer, but does not begin again at the smallest.
+		if lo >= t.base && uint64(hi)-uint64(t.base) < uint64(len(t.direct)) {
 			return true, t.reserve(len(t.all)+n, 0, len(t.direct))
 		}
-		// The array may reach past the largest integer.
 		last := t.base + min(int64(len(t.direct)-1), math.MaxInt64-max(t.base, 0))
 		lo, hi = min(lo, t.base), max(hi, last)
 	}

@@ -6,7 +6,16 @@ import "github.com/fletchdb/fletch/engine/expr"
 // a node twice: what is needed twice is cloned. Columns of outer queries stay.
 func Clone(n Node, fresh func(like *expr.Column) *expr.Column) (Node, map[expr.ColumnID]*expr.Column) {
 	c := &cloner{fresh: fresh, to: map[expr.ColumnID]*expr.Column{}}
-	return c.node(n), c.to
+	out := c.node(n)
+	// Above n a column may be NULL that never is where it is made: a join's other side may come without it.
+	for _, col := range out.Columns() {
+		for id, made := range c.to {
+			if made.ID == col.ID {
+				c.to[id] = col
+			}
+		}
+	}
+	return out, c.to
 }
 
 type cloner struct {

@@ -33,6 +33,15 @@ func splitKeys(n *logical.Join) keys {
 		if !l.Holds(a) || !l.Touches(a) {
 			a, b = b, a
 		}
+		if n.NullAware && cmp.Op == expr.Eq && !(l.Touches(a) && r.Touches(b)) { // of NOT IN a side may be a constant
+			if a, b = cmp.L, cmp.R; !l.Holds(a) || !r.Holds(b) {
+				a, b = b, a
+			}
+			if l.Holds(a) && r.Holds(b) {
+				k.left, k.right, k.nullEqual = append(k.left, a), append(k.right, b), append(k.nullEqual, false)
+				continue
+			}
+		}
 		if !l.Holds(a) || !l.Touches(a) || !r.Holds(b) || !r.Touches(b) {
 			k.rest = append(k.rest, c)
 			continue
