@@ -100,6 +100,14 @@ var file_fletch_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "fletch/options/v1/options.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.FileOptions)(nil),
+		ExtensionType: (*uint32)(nil),
+		Field:         57103,
+		Name:          "fletch.options.v1.log_version",
+		Tag:           "varint,57103,opt,name=log_version",
+		Filename:      "fletch/options/v1/options.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.EnumOptions)(nil),
 		ExtensionType: (*UnknownPolicy)(nil),
 		Field:         57111,
@@ -129,6 +137,11 @@ var (
 	//
 	// optional uint32 api_minor = 57102;
 	E_ApiMinor = &file_fletch_options_v1_options_proto_extTypes[1]
+	// Version of the event log's schema, set once, in eventlog.proto. It grows by one in a release that changes what is there already;
+	// a reader accepts every version up to its own.
+	//
+	// optional uint32 log_version = 57103;
+	E_LogVersion = &file_fletch_options_v1_options_proto_extTypes[2]
 )
 
 // Extension fields to descriptorpb.EnumOptions.
@@ -136,7 +149,7 @@ var (
 	// What a reader does with a number of this enum that it does not know.
 	//
 	// optional fletch.options.v1.UnknownPolicy enum_unknown = 57111;
-	E_EnumUnknown = &file_fletch_options_v1_options_proto_extTypes[2]
+	E_EnumUnknown = &file_fletch_options_v1_options_proto_extTypes[3]
 )
 
 // Extension fields to descriptorpb.OneofOptions.
@@ -144,7 +157,7 @@ var (
 	// What a reader does with a member of this oneof that it does not know, which it sees as a oneof without a member.
 	//
 	// optional fletch.options.v1.UnknownPolicy oneof_unknown = 57112;
-	E_OneofUnknown = &file_fletch_options_v1_options_proto_extTypes[3]
+	E_OneofUnknown = &file_fletch_options_v1_options_proto_extTypes[4]
 )
 
 var File_fletch_options_v1_options_proto protoreflect.FileDescriptor
@@ -158,7 +171,9 @@ const file_fletch_options_v1_options_proto_rawDesc = "" +
 	"\x15UNKNOWN_POLICY_IGNORE\x10\x02\x12\x1a\n" +
 	"\x16UNKNOWN_POLICY_DEGRADE\x10\x03:L\n" +
 	"\x10protocol_version\x12\x1c.google.protobuf.FileOptions\x18\x8d\xbe\x03 \x01(\rR\x0fprotocolVersion\x88\x01\x01:>\n" +
-	"\tapi_minor\x12\x1c.google.protobuf.FileOptions\x18\x8e\xbe\x03 \x01(\rR\bapiMinor\x88\x01\x01:f\n" +
+	"\tapi_minor\x12\x1c.google.protobuf.FileOptions\x18\x8e\xbe\x03 \x01(\rR\bapiMinor\x88\x01\x01:B\n" +
+	"\vlog_version\x12\x1c.google.protobuf.FileOptions\x18\x8f\xbe\x03 \x01(\rR\n" +
+	"logVersion\x88\x01\x01:f\n" +
 	"\fenum_unknown\x12\x1c.google.protobuf.EnumOptions\x18\x97\xbe\x03 \x01(\x0e2 .fletch.options.v1.UnknownPolicyR\venumUnknown\x88\x01\x01:i\n" +
 	"\roneof_unknown\x12\x1d.google.protobuf.OneofOptions\x18\x98\xbe\x03 \x01(\x0e2 .fletch.options.v1.UnknownPolicyR\foneofUnknown\x88\x01\x01B\xca\x01\n" +
 	"\x15com.fletch.options.v1B\fOptionsProtoP\x01Z=github.com/fletchdb/fletch/gen/go/fletch/options/v1;optionsv1\xa2\x02\x03FOX\xaa\x02\x11Fletch.Options.V1\xca\x02\x11Fletch\\Options\\V1\xe2\x02\x1dFletch\\Options\\V1\\GPBMetadata\xea\x02\x13Fletch::Options::V1b\x06proto3"
@@ -185,14 +200,15 @@ var file_fletch_options_v1_options_proto_goTypes = []any{
 var file_fletch_options_v1_options_proto_depIdxs = []int32{
 	1, // 0: fletch.options.v1.protocol_version:extendee -> google.protobuf.FileOptions
 	1, // 1: fletch.options.v1.api_minor:extendee -> google.protobuf.FileOptions
-	2, // 2: fletch.options.v1.enum_unknown:extendee -> google.protobuf.EnumOptions
-	3, // 3: fletch.options.v1.oneof_unknown:extendee -> google.protobuf.OneofOptions
-	0, // 4: fletch.options.v1.enum_unknown:type_name -> fletch.options.v1.UnknownPolicy
-	0, // 5: fletch.options.v1.oneof_unknown:type_name -> fletch.options.v1.UnknownPolicy
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	4, // [4:6] is the sub-list for extension type_name
-	0, // [0:4] is the sub-list for extension extendee
+	1, // 2: fletch.options.v1.log_version:extendee -> google.protobuf.FileOptions
+	2, // 3: fletch.options.v1.enum_unknown:extendee -> google.protobuf.EnumOptions
+	3, // 4: fletch.options.v1.oneof_unknown:extendee -> google.protobuf.OneofOptions
+	0, // 5: fletch.options.v1.enum_unknown:type_name -> fletch.options.v1.UnknownPolicy
+	0, // 6: fletch.options.v1.oneof_unknown:type_name -> fletch.options.v1.UnknownPolicy
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	5, // [5:7] is the sub-list for extension type_name
+	0, // [0:5] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
 }
 
@@ -208,7 +224,7 @@ func file_fletch_options_v1_options_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fletch_options_v1_options_proto_rawDesc), len(file_fletch_options_v1_options_proto_rawDesc)),
 			NumEnums:      1,
 			NumMessages:   0,
-			NumExtensions: 4,
+			NumExtensions: 5,
 			NumServices:   0,
 		},
 		GoTypes:           file_fletch_options_v1_options_proto_goTypes,

@@ -14,7 +14,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file fletch/options/v1/options.proto.
  */
 export const file_fletch_options_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Ch9mbGV0Y2gvb3B0aW9ucy92MS9vcHRpb25zLnByb3RvEhFmbGV0Y2gub3B0aW9ucy52MSqBAQoNVW5rbm93blBvbGljeRIeChpVTktOT1dOX1BPTElDWV9VTlNQRUNJRklFRBAAEhkKFVVOS05PV05fUE9MSUNZX1JFRlVTRRABEhkKFVVOS05PV05fUE9MSUNZX0lHTk9SRRACEhoKFlVOS05PV05fUE9MSUNZX0RFR1JBREUQAzpMChBwcm90b2NvbF92ZXJzaW9uEhwuZ29vZ2xlLnByb3RvYnVmLkZpbGVPcHRpb25zGI2+AyABKA1SD3Byb3RvY29sVmVyc2lvbogBATo+CglhcGlfbWlub3ISHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMYjr4DIAEoDVIIYXBpTWlub3KIAQE6ZgoMZW51bV91bmtub3duEhwuZ29vZ2xlLnByb3RvYnVmLkVudW1PcHRpb25zGJe+AyABKA4yIC5mbGV0Y2gub3B0aW9ucy52MS5Vbmtub3duUG9saWN5UgtlbnVtVW5rbm93bogBATppCg1vbmVvZl91bmtub3duEh0uZ29vZ2xlLnByb3RvYnVmLk9uZW9mT3B0aW9ucxiYvgMgASgOMiAuZmxldGNoLm9wdGlvbnMudjEuVW5rbm93blBvbGljeVIMb25lb2ZVbmtub3duiAEBQsoBChVjb20uZmxldGNoLm9wdGlvbnMudjFCDE9wdGlvbnNQcm90b1ABWj1naXRodWIuY29tL2ZsZXRjaGRiL2ZsZXRjaC9nZW4vZ28vZmxldGNoL29wdGlvbnMvdjE7b3B0aW9uc3YxogIDRk9YqgIRRmxldGNoLk9wdGlvbnMuVjHKAhFGbGV0Y2hcT3B0aW9uc1xWMeICHUZsZXRjaFxPcHRpb25zXFYxXEdQQk1ldGFkYXRh6gITRmxldGNoOjpPcHRpb25zOjpWMWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Ch9mbGV0Y2gvb3B0aW9ucy92MS9vcHRpb25zLnByb3RvEhFmbGV0Y2gub3B0aW9ucy52MSqBAQoNVW5rbm93blBvbGljeRIeChpVTktOT1dOX1BPTElDWV9VTlNQRUNJRklFRBAAEhkKFVVOS05PV05fUE9MSUNZX1JFRlVTRRABEhkKFVVOS05PV05fUE9MSUNZX0lHTk9SRRACEhoKFlVOS05PV05fUE9MSUNZX0RFR1JBREUQAzpMChBwcm90b2NvbF92ZXJzaW9uEhwuZ29vZ2xlLnByb3RvYnVmLkZpbGVPcHRpb25zGI2+AyABKA1SD3Byb3RvY29sVmVyc2lvbogBATo+CglhcGlfbWlub3ISHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMYjr4DIAEoDVIIYXBpTWlub3KIAQE6QgoLbG9nX3ZlcnNpb24SHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMYj74DIAEoDVIKbG9nVmVyc2lvbogBATpmCgxlbnVtX3Vua25vd24SHC5nb29nbGUucHJvdG9idWYuRW51bU9wdGlvbnMYl74DIAEoDjIgLmZsZXRjaC5vcHRpb25zLnYxLlVua25vd25Qb2xpY3lSC2VudW1Vbmtub3duiAEBOmkKDW9uZW9mX3Vua25vd24SHS5nb29nbGUucHJvdG9idWYuT25lb2ZPcHRpb25zGJi+AyABKA4yIC5mbGV0Y2gub3B0aW9ucy52MS5Vbmtub3duUG9saWN5UgxvbmVvZlVua25vd26IAQFCygEKFWNvbS5mbGV0Y2gub3B0aW9ucy52MUIMT3B0aW9uc1Byb3RvUAFaPWdpdGh1Yi5jb20vZmxldGNoZGIvZmxldGNoL2dlbi9nby9mbGV0Y2gvb3B0aW9ucy92MTtvcHRpb25zdjGiAgNGT1iqAhFGbGV0Y2guT3B0aW9ucy5WMcoCEUZsZXRjaFxPcHRpb25zXFYx4gIdRmxldGNoXE9wdGlvbnNcVjFcR1BCTWV0YWRhdGHqAhNGbGV0Y2g6Ok9wdGlvbnM6OlYxYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * What a reader does with a value that its build does not know: a oneof member or an enum value that a newer writer sent.
@@ -76,12 +76,21 @@ export const api_minor: GenExtension<FileOptions, number> = /*@__PURE__*/
   extDesc(file_fletch_options_v1_options, 1);
 
 /**
+ * Version of the event log's schema, set once, in eventlog.proto. It grows by one in a release that changes what is there already;
+ * a reader accepts every version up to its own.
+ *
+ * @generated from extension: optional uint32 log_version = 57103;
+ */
+export const log_version: GenExtension<FileOptions, number> = /*@__PURE__*/
+  extDesc(file_fletch_options_v1_options, 2);
+
+/**
  * What a reader does with a number of this enum that it does not know.
  *
  * @generated from extension: optional fletch.options.v1.UnknownPolicy enum_unknown = 57111;
  */
 export const enum_unknown: GenExtension<EnumOptions, UnknownPolicy> = /*@__PURE__*/
-  extDesc(file_fletch_options_v1_options, 2);
+  extDesc(file_fletch_options_v1_options, 3);
 
 /**
  * What a reader does with a member of this oneof that it does not know, which it sees as a oneof without a member.
@@ -89,5 +98,5 @@ export const enum_unknown: GenExtension<EnumOptions, UnknownPolicy> = /*@__PURE_
  * @generated from extension: optional fletch.options.v1.UnknownPolicy oneof_unknown = 57112;
  */
 export const oneof_unknown: GenExtension<OneofOptions, UnknownPolicy> = /*@__PURE__*/
-  extDesc(file_fletch_options_v1_options, 3);
+  extDesc(file_fletch_options_v1_options, 4);
 
