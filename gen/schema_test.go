@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
+	eventlogv1 "github.com/fletchdb/fletch/gen/go/fletch/eventlog/v1"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
 	optionsv1 "github.com/fletchdb/fletch/gen/go/fletch/options/v1"
 	planv1 "github.com/fletchdb/fletch/gen/go/fletch/plan/v1"
@@ -21,7 +22,7 @@ import (
 func files(t *testing.T) map[string]protoreflect.FileDescriptor {
 	t.Helper()
 	// One mention per package links its files in.
-	for _, m := range []proto.Message{&apiv1.Column{}, &identityv1.Identity{}, &planv1.Node{}, &workerv1.TaskKey{}} {
+	for _, m := range []proto.Message{&apiv1.Column{}, &eventlogv1.Digest{}, &identityv1.Identity{}, &planv1.Node{}, &workerv1.TaskKey{}} {
 		_ = m.ProtoReflect()
 	}
 	all := map[string]protoreflect.FileDescriptor{}
@@ -42,6 +43,7 @@ func TestVersionsAreDeclaredOnce(t *testing.T) {
 	}{
 		{optionsv1.E_ProtocolVersion, "fletch/worker/v1/worker.proto"},
 		{optionsv1.E_ApiMinor, "fletch/api/v1/version.proto"},
+		{optionsv1.E_LogVersion, "fletch/eventlog/v1/eventlog.proto"},
 	} {
 		var found []string
 		for path, f := range files(t) {
