@@ -18,8 +18,9 @@ import (
 func Headers() []string { return []string{identity.HeaderAPI, identity.HeaderAPIMinimum} }
 
 // Server makes the interceptor of a server: every answer carries the API version and the least that is served, and a client
-// below that is refused with an error that names both. A client that says no version is served.
-func Server() connect.ServerInterceptor {
+// below that is refused with an error that names both. A client that says no version is served. called is told of each call, with
+// the version as Label gives it.
+func Server(called func(procedure, version string)) connect.ServerInterceptor {
 	return func(next connect.ServerFunc) connect.ServerFunc {
 		return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
 			info, ok := connect.CallInfoForServerContext(ctx)
@@ -28,7 +29,9 @@ func Server() connect.ServerInterceptor {
 			}
 			info.ResponseHeader().Set(identity.HeaderAPI, identity.API().String())
 			info.ResponseHeader().Set(identity.HeaderAPIMinimum, identity.APIMinimum().String())
-			if said := info.RequestHeader().Get(identity.HeaderAPI); said != "" && spec.Procedure != apiv1connect.VersionServiceGetVersionProcedure {
+			said := info.RequestHeader().Get(identity.HeaderAPI)
+			called(spec.Procedure, Label(said))
+			if said != "" && spec.Procedure != apiv1connect.VersionServiceGetVersionProcedure {
 				if err := check(said); err != nil {
 					return err
 				}
@@ -36,6 +39,24 @@ func Server() connect.ServerInterceptor {
 			return next(ctx, spec, stream)
 		}
 	}
+}
+
+// Label is what a client said of its version, as one of few values, since clients may say anything: the version itself up to this
+// build's, else "newer" (of the major version that is served), "other" (of none that is), "invalid", or "none".
+func Label(said string) string {
+	v, ok := identity.ParseAPI(said)
+	own := identity.API()
+	switch {
+	case said == "":
+		return "none"
+	case !ok:
+		return "invalid"
+	case v.Major != own.Major:
+		return "other"
+	case v.Minor > own.Minor:
+		return "newer"
+	}
+	return v.String()
 }
 
 func check(said string) error {

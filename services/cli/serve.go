@@ -22,6 +22,7 @@ type serverFlags struct {
 	security   httpserve.Security
 	allowHosts []string
 	logFormat  choice
+	logLevel   choice
 }
 
 func (f *serverFlags) register(cmd *cobra.Command, port string) {
@@ -31,6 +32,7 @@ func (f *serverFlags) register(cmd *cobra.Command, port string) {
 	flags.Var(&f.threads, "threads", "goroutines per task (default one per CPU)")
 	flags.Var(&f.memory, "memory", "memory that one query may use, such as 4GB (default no limit)")
 	choiceFlag(cmd, &f.logFormat, "log-format", "`FORM` of the log on standard error", "text", "json")
+	choiceFlag(cmd, &f.logLevel, "log-level", "what the log tells of, `LEVEL`", "info", "debug")
 	flags.StringVar(&f.security.CertFile, "tls-cert", "", "PEM `FILE` of this process's certificate")
 	flags.StringVar(&f.security.KeyFile, "tls-key", "", "PEM `FILE` of the certificate's key")
 	flags.StringVar(&f.security.CAFile, "tls-ca", "", "PEM `FILE` of the authorities that sign the other side's certificate; callers are then asked for one")
@@ -51,10 +53,14 @@ func (f *serverFlags) check() error {
 }
 
 func (f *serverFlags) logger(p *process) *slog.Logger {
-	if f.logFormat.value == "json" {
-		return slog.New(slog.NewJSONHandler(p.err, nil))
+	level := slog.LevelInfo
+	if f.logLevel.value == "debug" { // every query, too, not only those that fail
+		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(p.err, nil))
+	if f.logFormat.value == "json" {
+		return slog.New(slog.NewJSONHandler(p.err, &slog.HandlerOptions{Level: level}))
+	}
+	return slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: level}))
 }
 
 // serveUntilTold runs a server: until SIGTERM, after which it drains, or Ctrl-C, which ends it.
@@ -100,11 +106,16 @@ SIGTERM it takes no new query and lets those that run end.`,
 			if err != nil {
 				return err
 			}
+			traces, flush, err := tracing(cmd.Context(), "coordinator")
+			if err != nil {
+				return err
+			}
+			defer flush()
 			c, err := coordinator.New(
 				r, coordinator.WithListen(f.listen), coordinator.WithWorkerVersion(workerVersion), coordinator.WithTables(tables),
 				coordinator.WithReadRoots(f.readRoots...), coordinator.WithThreads(f.threads.n), coordinator.WithMemory(f.memory.bytes),
 				coordinator.WithStatementTimeout(timeout.d), coordinator.WithSecurity(f.security), coordinator.WithAllowHosts(f.allowHosts...),
-				coordinator.WithAllowOrigins(origins...), coordinator.WithLogger(f.logger(p)),
+				coordinator.WithAllowOrigins(origins...), coordinator.WithLogger(f.logger(p)), coordinator.WithTraces(traces),
 			)
 			if err != nil {
 				return &usageError{err}

@@ -31,7 +31,13 @@ SIGTERM it drains: it takes no new query, serves those that it knows to their en
 			if err := f.check(); err != nil {
 				return err
 			}
+			traces, flush, err := tracing(cmd.Context(), "worker")
+			if err != nil {
+				return err
+			}
+			defer flush()
 			options := []worker.Option{
+				worker.WithTraces(traces),
 				worker.WithListen(f.listen), worker.WithVersion(version), worker.WithReadRoots(f.readRoots...), worker.WithMemory(f.memory.bytes),
 				worker.WithTLS(f.security.CertFile, f.security.KeyFile, f.security.CAFile), worker.WithSecretFile(f.security.SecretFile),
 				worker.WithAllowHosts(f.allowHosts...), worker.WithLogger(f.logger(p)), worker.WithDrainTimeout(drain.d),

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/fletchdb/fletch/engine"
@@ -18,6 +20,7 @@ import (
 	"github.com/fletchdb/fletch/services/internal/arrowwire"
 	"github.com/fletchdb/fletch/services/internal/pull"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
+	"github.com/fletchdb/fletch/services/internal/telemetry"
 	"github.com/fletchdb/fletch/services/resolver"
 )
 
@@ -64,6 +67,8 @@ func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, 
 	tasks := c.engine.Tasks(plan, len(chosen.workers))
 	a := &attempt{c: c, q: q, plan: plan, tasks: tasks, token: make([]byte, 16), pending: map[taskRef]bool{}, ended: make(chan struct{})}
 	_, _ = rand.Read(a.token)
+	ctx, span := c.tracer.Start(ctx, "attempt", trace.WithAttributes(attribute.String("fletch.query", q.id), attribute.String("fletch.version", chosen.key.version)))
+	defer func() { telemetry.End(span, err) }()
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	defer func() {
 		a.cancel(context.Canceled)
@@ -82,6 +87,7 @@ func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, 
 	}
 	q.begin(chosen, used, tasks)
 	a.number = q.number()
+	span.SetAttributes(attribute.Int64("fletch.attempt", int64(a.number)))
 	if err := a.open(used); err != nil {
 		return false, err
 	}

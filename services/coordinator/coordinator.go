@@ -18,6 +18,7 @@ import (
 	"connectrpc.com/connect/v2/connectproto"
 	"connectrpc.com/grpchealth"
 	"connectrpc.com/grpcreflect/v2"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/fletchdb/fletch/engine"
 	"github.com/fletchdb/fletch/engine/sqlerr"
@@ -25,6 +26,7 @@ import (
 	"github.com/fletchdb/fletch/services/api"
 	"github.com/fletchdb/fletch/services/internal/httpserve"
 	"github.com/fletchdb/fletch/services/internal/identity"
+	"github.com/fletchdb/fletch/services/internal/telemetry"
 	"github.com/fletchdb/fletch/services/resolver"
 )
 
@@ -44,6 +46,7 @@ type config struct {
 	allowHosts    []string
 	allowOrigins  []string
 	logger        *slog.Logger
+	traces        trace.TracerProvider
 	limits        limits
 }
 
@@ -80,6 +83,9 @@ func WithAllowOrigins(origins ...string) Option { return func(c *config) { c.all
 // WithLogger sets where the coordinator logs; the default is slog's.
 func WithLogger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
 
+// WithTraces sets who takes the spans of queries; the default is nobody.
+func WithTraces(p trace.TracerProvider) Option { return func(c *config) { c.traces = p } }
+
 // A Coordinator plans and runs queries on workers. Its methods may be called from any goroutine.
 type Coordinator struct {
 	cfg      config
@@ -91,6 +97,8 @@ type Coordinator struct {
 	poller   *resolver.Poller
 	limits   limits
 	log      *slog.Logger
+	metrics  *metrics
+	tracer   trace.Tracer
 
 	pages    *pages
 	sessions *sessions
@@ -130,6 +138,7 @@ func New(r resolver.Resolver, options ...Option) (*Coordinator, error) {
 		cfg: c, instance: identity.NewInstance(), started: time.Now(), engine: local, limits: c.limits, log: c.logger,
 		dialer: httpserve.NewDialer(credentials, credentials.Secret), queries: map[string]*query{},
 	}
+	co.metrics, co.tracer = newMetrics(co), telemetry.Tracer(c.traces)
 	co.pages, co.sessions = newPages(co), newSessions(local)
 	co.poller = resolver.NewPoller(c.resolver, co.dialer, c.logger)
 	co.server, err = httpserve.Listen(httpserve.Config{
@@ -224,7 +233,7 @@ func (c *Coordinator) ready() error {
 
 func (c *Coordinator) handler() http.Handler {
 	mux := http.NewServeMux()
-	srv := connect.NewServer(api.Server())
+	srv := connect.NewServer(api.Server(c.metrics.called), telemetry.Join)
 	apiv1connect.RegisterQueryServiceHandler(srv, &queryService{coordinator: c})
 	apiv1connect.RegisterClusterServiceHandler(srv, &clusterService{coordinator: c})
 	apiv1connect.RegisterSessionServiceHandler(srv, &sessionService{coordinator: c})
@@ -241,6 +250,7 @@ func (c *Coordinator) handler() http.Handler {
 			return nil
 		}),
 	)
+	mux.Handle("GET "+telemetry.Path, telemetry.Handler(c.metrics.registry))
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(
 		apiv1connect.QueryServiceName, apiv1connect.SessionServiceName, apiv1connect.ClusterServiceName, apiv1connect.VersionServiceName,
 	)))

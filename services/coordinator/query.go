@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -18,6 +20,7 @@ import (
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
+	"github.com/fletchdb/fletch/services/internal/telemetry"
 	"github.com/fletchdb/fletch/services/resolver"
 )
 
@@ -59,6 +62,7 @@ type query struct {
 	memory   map[string]uint64 // peak by worker URL
 	usedNow  map[string]uint64
 	rows     int64 // sent to the client
+	bytes    int64 // of Arrow, likewise
 	plan     []engine.Task
 
 	operators bool // count per operator
@@ -120,14 +124,29 @@ func (c *Coordinator) finish(q *query) {
 
 // run plans and runs q, again where that is safe, and gives its end, with the error in it if there was one.
 func (c *Coordinator) run(ctx context.Context, q *query, out sink) (*apiv1.QueryEnd, error) {
-	err := c.attempts(ctx, q, &counting{sink: out, query: q})
+	traced, span := c.tracer.Start(ctx, "query", trace.WithAttributes(attribute.String("fletch.query", q.id)))
+	err := c.attempts(traced, q, &counting{sink: out, query: q})
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx) // what failed, failed because the query ended
 		}
 		err = q.explainRows(rpcerr.Of(err))
 	}
-	return q.end(err), err
+	end := q.end(err)
+	c.ended(q, end)
+	telemetry.End(span, err)
+	return end, err
+}
+
+// ended counts and logs a query's end.
+func (c *Coordinator) ended(q *query, end *apiv1.QueryEnd) {
+	c.metrics.ended(q, end)
+	about := []any{"query", q.id, "rows", end.GetRows(), "attempts", end.GetAttempts(), "elapsed", end.GetElapsed().AsDuration()}
+	if e := end.GetError(); e != nil {
+		c.log.Info("query failed", append(about, "code", e.GetDetail().GetCode(), "error", e.GetMessage())...)
+		return
+	}
+	c.log.Debug("query finished", about...)
 }
 
 // explainRows tells, of a failure after rows had reached the client, how many had.
@@ -159,6 +178,7 @@ func (s *counting) Message(encapsulated []byte, rows int64) error {
 	}
 	s.query.mu.Lock()
 	s.query.rows += rows
+	s.query.bytes += int64(len(encapsulated))
 	s.query.mu.Unlock()
 	return nil
 }
@@ -169,7 +189,9 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 	refusals := 0
 	next := wish{version: q.options.GetWorkerVersion(), avoid: map[string]bool{}}
 	for {
-		plan, err := q.session.Plan(ctx, q.statement)
+		planning, planned := c.tracer.Start(ctx, "plan")
+		plan, err := q.session.Plan(planning, q.statement)
+		telemetry.End(planned, err)
 		if err != nil {
 			return err
 		}
@@ -188,6 +210,7 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 		}
 		chosen, err := c.admit(ctx, next)
 		if err != nil {
+			c.metrics.refused(string(sqlerr.CodeOf(err)))
 			return err
 		}
 		next.cohort = &chosen.key
@@ -196,6 +219,7 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 			result = &counting{sink: nowhere{}, query: q}
 		}
 		ran, err := c.attempt(ctx, q, plan, chosen, result)
+		c.metrics.attempted(ran, err)
 		if err == nil && plan.Analyze() {
 			return c.local(ctx, q.analyzed(plan), out)
 		}

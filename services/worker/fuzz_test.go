@@ -187,7 +187,7 @@ func try(req *workerv1.SetPlanRequest) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	w := &Worker{cfg: config{threads: 1}, log: slog.New(slog.DiscardHandler)}
-	task, err := w.newTask(&attempt{ctx: ctx}, req)
+	task, err := w.newTask(ctx, &attempt{ctx: ctx}, req)
 	if err != nil {
 		if code := sqlerr.CodeOf(err); code != sqlerr.InvalidPlan && code != sqlerr.Unsupported {
 			return fmt.Errorf("refused as %q: %w", code, err)

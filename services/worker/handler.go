@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect/v2"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -64,6 +65,9 @@ func (h *handler) Watch(ctx context.Context, req *workerv1.WatchRequest, stream 
 	}
 	a, err := h.worker.attempts.begin(ctx, attemptKey{req.GetQuery(), req.GetAttempt()}, rpcerr.Draining(h.worker.self))
 	if err != nil {
+		if h.worker.attempts.draining() {
+			h.worker.metrics.refusals.WithLabelValues(string(sqlerr.Draining)).Inc()
+		}
 		return err
 	}
 	cause := context.Canceled
@@ -106,7 +110,7 @@ func (h *handler) watch(ctx context.Context, a *attempt, every *durationpb.Durat
 	}
 }
 
-func (h *handler) SetPlan(_ context.Context, req *workerv1.SetPlanRequest) (*workerv1.SetPlanResponse, error) {
+func (h *handler) SetPlan(ctx context.Context, req *workerv1.SetPlanRequest) (*workerv1.SetPlanResponse, error) {
 	key := req.GetKey()
 	if err := checkKey(key.GetQuery(), key.GetAttempt()); err != nil {
 		return nil, err
@@ -115,7 +119,7 @@ func (h *handler) SetPlan(_ context.Context, req *workerv1.SetPlanRequest) (*wor
 	if err != nil {
 		return nil, err
 	}
-	t, err := h.worker.newTask(a, req)
+	t, err := h.worker.newTask(ctx, a, req)
 	if err != nil {
 		return nil, rpcerr.ToWorker(err)
 	}
@@ -144,7 +148,7 @@ func (h *handler) SetPlan(_ context.Context, req *workerv1.SetPlanRequest) (*wor
 }
 
 // newTask reads a plan, which is not trusted.
-func (w *Worker) newTask(a *attempt, req *workerv1.SetPlanRequest) (*task, error) {
+func (w *Worker) newTask(ctx context.Context, a *attempt, req *workerv1.SetPlanRequest) (*task, error) {
 	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
 	if err != nil {
 		return nil, sqlerr.New(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: it cannot be encoded")
@@ -173,7 +177,7 @@ func (w *Worker) newTask(a *attempt, req *workerv1.SetPlanRequest) (*task, error
 	}
 	t := &task{
 		worker: w, attempt: a, key: taskKey{req.GetKey().GetStage(), req.GetKey().GetTask()}, content: sha256.Sum256(content),
-		root: root, out: out, inputs: inputs, token: bytes.Clone(req.GetToken()), operators: req.GetOptions().GetOperatorMetrics(),
+		root: root, out: out, inputs: inputs, token: bytes.Clone(req.GetToken()), operators: req.GetOptions().GetOperatorMetrics(), caller: trace.SpanContextFromContext(ctx),
 	}
 	if err := t.prepare(threads, int(batch)); err != nil {
 		return nil, err

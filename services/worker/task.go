@@ -9,6 +9,8 @@ import (
 
 	"connectrpc.com/connect/v2"
 	"github.com/apache/arrow-go/v18/arrow"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/fletchdb/fletch/engine/arrowio"
@@ -22,6 +24,7 @@ import (
 	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/internal/pull"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
+	"github.com/fletchdb/fletch/services/internal/telemetry"
 )
 
 // A task is one task's plan and, once somebody has asked for its output, its run.
@@ -37,6 +40,7 @@ type task struct {
 	operators bool
 	schema    *arrow.Schema
 	env       *exec.Env
+	caller    trace.SpanContext // within which the plan was set
 
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -146,8 +150,12 @@ func (t *task) skip() {
 // run executes the plan into the outlets and reports how it ended.
 func (t *task) run() {
 	begin := time.Now()
+	ctx, span := t.worker.tracer.Start(trace.ContextWithRemoteSpanContext(t.ctx, t.caller), "task", trace.WithAttributes(
+		attribute.String("fletch.query", t.attempt.key.query), attribute.Int64("fletch.attempt", int64(t.attempt.key.number)),
+		attribute.Int64("fletch.stage", int64(t.key.stage)), attribute.Int64("fletch.task", int64(t.key.task)),
+	))
 	sink := newDeal(t)
-	err := exec.Run(t.ctx, t.root, t.env, sink)
+	err := exec.Run(ctx, t.root, t.env, sink)
 	if cerr := sink.Close(); err == nil {
 		err = cerr
 	}
@@ -161,6 +169,8 @@ func (t *task) run() {
 		o.finish(err)
 	}
 	t.cancel(nil)
+	t.worker.metrics.ended(t, err, time.Since(begin))
+	telemetry.End(span, err)
 	if err == nil {
 		t.attempt.events.add(&workerv1.WatchResponse{Event: &workerv1.WatchResponse_Finished{Finished: &workerv1.TaskFinished{
 			Progress: t.progress(), Metrics: t.metrics(time.Since(begin)),

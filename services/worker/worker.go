@@ -17,6 +17,7 @@ import (
 	"connectrpc.com/connect/v2/connectproto"
 	"connectrpc.com/grpchealth"
 	"connectrpc.com/grpcreflect/v2"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/fletchdb/fletch/engine/scan/files"
@@ -26,6 +27,7 @@ import (
 	"github.com/fletchdb/fletch/services/internal/arrowwire"
 	"github.com/fletchdb/fletch/services/internal/httpserve"
 	"github.com/fletchdb/fletch/services/internal/identity"
+	"github.com/fletchdb/fletch/services/internal/telemetry"
 )
 
 // An Option sets what a worker is told at its start.
@@ -40,6 +42,7 @@ type config struct {
 	security     httpserve.Security
 	allowHosts   []string
 	logger       *slog.Logger
+	traces       trace.TracerProvider
 	drainTimeout time.Duration
 	patience     time.Duration // with a reader that stops reading
 	view         func(files.FS) files.FS
@@ -81,6 +84,9 @@ func WithAllowHosts(hosts ...string) Option { return func(c *config) { c.allowHo
 // WithLogger sets where the worker logs; the default is slog's.
 func WithLogger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
 
+// WithTraces sets who takes the spans of tasks; the default is nobody.
+func WithTraces(p trace.TracerProvider) Option { return func(c *config) { c.traces = p } }
+
 // WithDrainTimeout bounds how long a worker that was told to end serves the attempts it knows; the default is 5 minutes.
 func WithDrainTimeout(d time.Duration) Option { return func(c *config) { c.drainTimeout = d } }
 
@@ -94,6 +100,8 @@ type Worker struct {
 	dialer  *httpserve.Dialer
 	files   opener
 	log     *slog.Logger
+	metrics *metrics
+	tracer  trace.Tracer
 
 	attempts *registry
 }
@@ -131,6 +139,7 @@ func New(options ...Option) (*Worker, error) {
 		dialer: httpserve.NewDialer(credentials, credentials.Secret),
 	}
 	w.attempts = newRegistry(c.logger)
+	w.metrics, w.tracer = newMetrics(w), telemetry.Tracer(c.traces)
 	w.server, err = httpserve.Listen(httpserve.Config{
 		Listen: c.listen, Credentials: credentials, Bearer: credentials.Secret, AnyHost: true, AllowHosts: c.allowHosts,
 		Open: func(path string) bool { return path == "/grpc.health.v1.Health/Check" }, WriteTimeout: c.patience,
@@ -208,9 +217,10 @@ func (w *Worker) drain() {
 func (w *Worker) handler() http.Handler {
 	mux := http.NewServeMux()
 	refused := func(procedure string, need *identityv1.Identity, missing []string) {
+		w.metrics.refusals.WithLabelValues(string(sqlerr.VersionMismatch)).Inc()
 		w.log.Warn("refused a call meant for another worker", "call", procedure, "need", identity.Describe(need), "have", identity.Describe(w.self), "absent", missing)
 	}
-	srv := connect.NewServer(identity.Require(w.self, refused), arrowwire.RawStream)
+	srv := connect.NewServer(identity.Require(w.self, refused), telemetry.Join, arrowwire.RawStream)
 	workerv1connect.RegisterWorkerServiceHandler(srv, &handler{worker: w})
 	grpcreflect.Register(srv)
 	connecthttp.Mount(
@@ -219,6 +229,7 @@ func (w *Worker) handler() http.Handler {
 		connecthttp.WithReadMaxBytes(MaxRequest),
 		connecthttp.WithCompressors(),
 	)
+	mux.Handle("GET "+telemetry.Path, telemetry.Handler(w.metrics.registry))
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(workerv1connect.WorkerServiceName)))
 	return mux
 }

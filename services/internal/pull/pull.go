@@ -19,6 +19,7 @@ import (
 	"github.com/fletchdb/fletch/services/internal/httpserve"
 	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
+	"github.com/fletchdb/fletch/services/internal/telemetry"
 )
 
 // Client makes calls to the worker at url. With need, every call is meant for that very worker and no other's answer is
@@ -31,7 +32,7 @@ func Client(d *httpserve.Dialer, url string, need *identityv1.Identity) *connect
 	if need == nil {
 		return connect.NewClient(transport)
 	}
-	return connect.NewClient(transport, identity.Expect(need))
+	return connect.NewClient(transport, identity.Expect(need), telemetry.Propagate)
 }
 
 var executeSpec = connect.Spec{
