@@ -63,7 +63,7 @@ func (s *Session) query(ctx context.Context, q *ast.Query, trace func(rule strin
 // queryWith plans a query with the values of its parameters.
 func (s *Session) queryWith(ctx context.Context, q *ast.Query, params []expr.Value, trace func(rule string, root logical.Node)) (*Plan, error) {
 	tables := s.snapshot()
-	bound, err := bind.Query(ctx, s.withViews(q), tables, bind.Config{Now: time.Now().UTC(), Params: params})
+	bound, err := bind.Query(ctx, s.withViews(q), tables, bind.Config{Now: time.Now().UTC(), Params: params, Zero: zeroDivisions[s.setting(quotients)]})
 	if err != nil {
 		return nil, err
 	}

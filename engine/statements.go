@@ -11,6 +11,7 @@ import (
 
 	"github.com/fletchdb/fletch/engine/arrowio"
 	"github.com/fletchdb/fletch/engine/ast"
+	"github.com/fletchdb/fletch/engine/bind"
 	"github.com/fletchdb/fletch/engine/catalog"
 	"github.com/fletchdb/fletch/engine/exec"
 	"github.com/fletchdb/fletch/engine/expr"
@@ -75,9 +76,21 @@ type setting struct {
 	check               func(value string) (string, error)
 }
 
-var settings = []setting{
-	{"statement_timeout", "0", "time that a statement may take: milliseconds, or with a unit; 0 is no limit", checkTimeout},
-	{"timezone", "UTC", "zone in which TIMESTAMP WITH TIME ZONE is shown", checkZone},
+var (
+	timeout   = &setting{"statement_timeout", "0", "time that a statement may take: milliseconds, or with a unit; 0 is no limit", checkTimeout}
+	zone      = &setting{"timezone", "UTC", "zone in which TIMESTAMP WITH TIME ZONE is shown", checkZone}
+	quotients = &setting{"fletch.division_by_zero", "error", "what dividing by zero gives: error, null, or infinity where DOUBLE PRECISION has it", checkQuotients}
+	settings  = []*setting{quotients, timeout, zone}
+)
+
+var zeroDivisions = map[string]bind.ZeroDivision{"error": bind.ZeroFails, "null": bind.ZeroNull, "infinity": bind.ZeroInfinity}
+
+func checkQuotients(v string) (string, error) {
+	v = strings.ToLower(v)
+	if _, ok := zeroDivisions[v]; ok {
+		return v, nil
+	}
+	return "", sqlerr.Newf(sqlerr.InvalidParameter, sqlerr.Pos{}, "invalid value for parameter \"fletch.division_by_zero\": %.40q", v).WithHint("write 'error', 'null' or 'infinity'")
 }
 
 func checkTimeout(v string) (string, error) {
@@ -107,11 +120,11 @@ func checkZone(v string) (string, error) {
 
 func findSetting(name string, pos sqlerr.Pos) (*setting, error) {
 	var names []string
-	for i := range settings {
-		if settings[i].name == name {
-			return &settings[i], nil
+	for _, f := range settings {
+		if f.name == name {
+			return f, nil
 		}
-		names = append(names, settings[i].name)
+		names = append(names, f.name)
 	}
 	e := sqlerr.Newf(sqlerr.UnknownSetting, pos, "unrecognized configuration parameter %q", name)
 	if near := catalog.Near(name, names); near != "" {
@@ -181,7 +194,7 @@ func (s *Session) setting(f *setting) string {
 
 // Timeout is what SET statement_timeout says; 0 is no limit.
 func (s *Session) Timeout() time.Duration {
-	d, err := parseTimeout(s.setting(&settings[0]))
+	d, err := parseTimeout(s.setting(timeout))
 	if err != nil {
 		return 0
 	}
@@ -216,8 +229,8 @@ func (s *Session) show(ctx context.Context, st *ast.Show) (*Plan, error) {
 		}
 	case ast.ShowAll:
 		var rows [][]string
-		for i := range settings {
-			rows = append(rows, []string{settings[i].name, s.setting(&settings[i]), settings[i].doc})
+		for _, f := range settings {
+			rows = append(rows, []string{f.name, s.setting(f), f.doc})
 		}
 		return texts([]string{"name", "setting", "description"}, rows), nil
 	case ast.ShowSetting:

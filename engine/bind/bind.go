@@ -18,7 +18,19 @@ import (
 type Config struct {
 	Params []expr.Value // $1 and on
 	Now    time.Time    // when the query started: what now() and its like stand for; its location is the session's time zone
+
+	Zero ZeroDivision // what dividing by zero gives
 }
+
+// A ZeroDivision is what a / b and its like give where b is zero.
+type ZeroDivision uint8
+
+// What dividing by zero gives.
+const (
+	ZeroFails    ZeroDivision = iota // an error, as in PostgreSQL
+	ZeroNull                         // NULL
+	ZeroInfinity                     // a / b of DECIMAL and floats is DOUBLE PRECISION: ±Infinity, or NaN; of integers, and a % b, NULL
+)
 
 // maxRelations bounds how many tables and subqueries a bound query has, since a WITH query is bound again wherever it is named.
 const maxRelations = 20_000

@@ -85,7 +85,7 @@ func (x *exprBinder) call(e *ast.FuncCall) (expr.Expr, error) {
 			return expr.NewLiteral(v, e.Pos), nil
 		}
 	}
-	c, err := expr.NewCall(name, args, e.Pos)
+	c, err := x.divided(name, args, e.Pos)
 	if err != nil {
 		return nil, err
 	}

@@ -281,7 +281,7 @@ func (x *exprBinder) binary(e *ast.Binary) (expr.Expr, error) {
 	if n, ok := negated[e.Op]; ok {
 		name, not = n, true
 	}
-	c, err := expr.NewCall(name, []expr.Expr{l, r}, e.OpPos)
+	c, err := x.divided(name, []expr.Expr{l, r}, e.OpPos)
 	c, err = at(c, err, e.Pos)
 	if err != nil || !not {
 		return c, err

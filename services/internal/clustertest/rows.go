@@ -94,7 +94,7 @@ func sameCell(a, b string) bool {
 	}
 	x, err1 := strconv.ParseFloat(a, 64)
 	y, err2 := strconv.ParseFloat(b, 64)
-	return err1 == nil && err2 == nil && math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y))
+	return err1 == nil && err2 == nil && (x == y || math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y)))
 }
 
 // compareRows orders rows so that those that may be the same stand at the same place: by text first, by numbers last.
@@ -102,8 +102,13 @@ func compareRows(a, b []string) int {
 	return cmp.Or(slices.CompareFunc(a, b, func(x, y string) int {
 		_, err1 := strconv.ParseFloat(x, 64)
 		_, err2 := strconv.ParseFloat(y, 64)
-		if err1 == nil && err2 == nil {
+		switch {
+		case err1 == nil && err2 == nil:
 			return 0
+		case err1 == nil: // numbers after all texts, NULL among them, or the order would be none
+			return 1
+		case err2 == nil:
+			return -1
 		}
 		return strings.Compare(x, y)
 	}), slices.CompareFunc(a, b, func(x, y string) int {
