@@ -169,11 +169,14 @@ type SegmentStarted struct {
 	InstanceId string `protobuf:"bytes,5,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
 	// Number of this segment of the instance, from 1.
 	Segment uint32 `protobuf:"varint,6,opt,name=segment,proto3" json:"segment,omitempty"`
-	// Name of the machine, as it calls itself. A reader on the same one may trust the segment's lock alone.
+	// Name of the machine, as it calls itself, for people.
 	Host string `protobuf:"bytes,7,opt,name=host,proto3" json:"host,omitempty"`
 	// Events that were not written before this segment because writing failed. Above 0, the segment before may be cut, and a query that
 	// began there may have ended without a line.
-	Lost          uint64 `protobuf:"varint,8,opt,name=lost,proto3" json:"lost,omitempty"`
+	Lost uint64 `protobuf:"varint,8,opt,name=lost,proto3" json:"lost,omitempty"`
+	// Id of the system's boot, empty where there is none. A reader in the same boot trusts the segment's lock; any other also takes a
+	// heartbeat that is fresh for a sign of life, since locks may not reach from machine to machine.
+	Boot          string `protobuf:"bytes,9,opt,name=boot,proto3" json:"boot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -264,11 +267,20 @@ func (x *SegmentStarted) GetLost() uint64 {
 	return 0
 }
 
+func (x *SegmentStarted) GetBoot() string {
+	if x != nil {
+		return x.Boot
+	}
+	return ""
+}
+
 // SegmentEnded is a segment's last line, where its writer came to it. Kind segment_ended.
 type SegmentEnded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The instance goes on in another segment.
-	Continued     bool `protobuf:"varint,1,opt,name=continued,proto3" json:"continued,omitempty"`
+	Continued bool `protobuf:"varint,1,opt,name=continued,proto3" json:"continued,omitempty"`
+	// Writing failed: the instance goes on without a log, and queries that have no end here may have one.
+	Stopped       bool `protobuf:"varint,2,opt,name=stopped,proto3" json:"stopped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -306,6 +318,13 @@ func (*SegmentEnded) Descriptor() ([]byte, []int) {
 func (x *SegmentEnded) GetContinued() bool {
 	if x != nil {
 		return x.Continued
+	}
+	return false
+}
+
+func (x *SegmentEnded) GetStopped() bool {
+	if x != nil {
+		return x.Stopped
 	}
 	return false
 }
@@ -2211,7 +2230,7 @@ var File_fletch_eventlog_v1_eventlog_proto protoreflect.FileDescriptor
 
 const file_fletch_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\n" +
-	"!fletch/eventlog/v1/eventlog.proto\x12\x12fletch.eventlog.v1\x1a\x1ffletch/options/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"\xd1\x01\n" +
+	"!fletch/eventlog/v1/eventlog.proto\x12\x12fletch.eventlog.v1\x1a\x1ffletch/options/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"\xe5\x01\n" +
 	"\x0eSegmentStarted\x12\x18\n" +
 	"\arelease\x18\x01 \x01(\tR\arelease\x12\x14\n" +
 	"\x05build\x18\x02 \x01(\tR\x05build\x12\x1a\n" +
@@ -2221,9 +2240,11 @@ const file_fletch_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"instanceId\x12\x18\n" +
 	"\asegment\x18\x06 \x01(\rR\asegment\x12\x12\n" +
 	"\x04host\x18\a \x01(\tR\x04host\x12\x12\n" +
-	"\x04lost\x18\b \x01(\x04R\x04lost\",\n" +
+	"\x04lost\x18\b \x01(\x04R\x04lost\x12\x12\n" +
+	"\x04boot\x18\t \x01(\tR\x04boot\"F\n" +
 	"\fSegmentEnded\x12\x1c\n" +
-	"\tcontinued\x18\x01 \x01(\bR\tcontinued\"%\n" +
+	"\tcontinued\x18\x01 \x01(\bR\tcontinued\x12\x18\n" +
+	"\astopped\x18\x02 \x01(\bR\astopped\"%\n" +
 	"\tHeartbeat\x12\x18\n" +
 	"\arunning\x18\x01 \x01(\rR\arunning\"9\n" +
 	"\rEventTooLarge\x12\x12\n" +
