@@ -24,6 +24,7 @@ import (
 	"github.com/fletchdb/fletch/gen/go/fletch/api/v1/apiv1connect"
 	"github.com/fletchdb/fletch/services/api"
 	"github.com/fletchdb/fletch/services/internal/httpserve"
+	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 	"github.com/fletchdb/fletch/services/resolver"
 )
@@ -90,7 +91,7 @@ func (e *Unreachable) Error() string {
 func (e *Unreachable) Unwrap() error { return e.Err }
 
 // each calls f with the current server and, while no server answers, with the others in turn.
-func (c *Client) each(f func(*connect.Client) error) error {
+func (c *Client) each(ctx context.Context, f func(*connect.Client) error) error {
 	var last error
 	first := int(c.current.Load())
 	for i := range c.clients {
@@ -101,8 +102,8 @@ func (c *Client) each(f func(*connect.Client) error) error {
 			return nil
 		}
 		e, detail, unreachable := rpcerr.FromAPI(err)
-		if detail == nil && connect.CodeOf(err) == connect.CodeUnimplemented { // who answers has no such call: a worker, or a stranger
-			e, unreachable = sqlerr.New(sqlerr.NoWorker, sqlerr.Pos{}, "what answers there is no coordinator"), true
+		if detail == nil && connect.CodeOf(err) == connect.CodeUnimplemented {
+			e, unreachable = unimplemented(ctx, c.clients[at])
 		}
 		if !unreachable && e.Code != sqlerr.Draining {
 			return e
@@ -110,6 +111,16 @@ func (c *Client) each(f func(*connect.Client) error) error {
 		last = e
 	}
 	return &Unreachable{c.urls, last}
+}
+
+// unimplemented is the error of a call that whoever answers does not have: an older coordinator, a worker, or a stranger.
+func unimplemented(ctx context.Context, c *connect.Client) (e *sqlerr.Error, stranger bool) {
+	v, err := apiv1connect.NewVersionServiceClient(c).GetVersion(ctx, &apiv1.GetVersionRequest{})
+	if err != nil {
+		return sqlerr.New(sqlerr.NoWorker, sqlerr.Pos{}, "what answers there is no coordinator"), true
+	}
+	return sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "the server, release %s with API version %d.%d, has no such call", v.GetRelease(), v.GetApi().GetMajor(), v.GetApi().GetMinor()).
+		WithHint("this client speaks API version %s: upgrade the server, if it is older, or connect to one of the kind that has the call", identity.API()), false
 }
 
 // An Options is how to run a statement; the zero value is the server's defaults.
@@ -156,7 +167,7 @@ func (c *Client) Query(ctx context.Context, statement string, o Options) (*Resul
 	if o.Progress != nil {
 		req.ProgressInterval = durationpb.New(200 * time.Millisecond)
 	}
-	err := c.each(func(cl *connect.Client) error {
+	err := c.each(ctx, func(cl *connect.Client) error {
 		stream, err := apiv1connect.NewQueryServiceClient(cl).Execute(ctx, req)
 		if err != nil {
 			return err
@@ -347,7 +358,7 @@ func split(b []byte) (*ipc.Message, error) {
 // OpenSession makes a session for statements that know of each other. A server that has none gives "", and every statement
 // stands alone.
 func (c *Client) OpenSession(ctx context.Context) (id string, err error) {
-	err = c.each(func(cl *connect.Client) error {
+	err = c.each(ctx, func(cl *connect.Client) error {
 		res, err := apiv1connect.NewSessionServiceClient(cl).OpenSession(ctx, &apiv1.OpenSessionRequest{})
 		if connect.CodeOf(err) == connect.CodeUnimplemented {
 			return nil
@@ -360,7 +371,7 @@ func (c *Client) OpenSession(ctx context.Context) (id string, err error) {
 
 // CloseSession forgets a session.
 func (c *Client) CloseSession(ctx context.Context, id string) error {
-	return c.each(func(cl *connect.Client) error {
+	return c.each(ctx, func(cl *connect.Client) error {
 		_, err := apiv1connect.NewSessionServiceClient(cl).CloseSession(ctx, &apiv1.CloseSessionRequest{SessionId: id})
 		return err
 	})
@@ -368,7 +379,7 @@ func (c *Client) CloseSession(ctx context.Context, id string) error {
 
 // Workers shows the workers that the coordinator sees.
 func (c *Client) Workers(ctx context.Context) (out []*apiv1.Worker, err error) {
-	err = c.each(func(cl *connect.Client) error {
+	err = c.each(ctx, func(cl *connect.Client) error {
 		res, err := apiv1connect.NewClusterServiceClient(cl).ListWorkers(ctx, &apiv1.ListWorkersRequest{})
 		out = res.GetWorkers()
 		return err
@@ -378,7 +389,7 @@ func (c *Client) Workers(ctx context.Context) (out []*apiv1.Worker, err error) {
 
 // Version tells what the server is.
 func (c *Client) Version(ctx context.Context) (out *apiv1.GetVersionResponse, err error) {
-	err = c.each(func(cl *connect.Client) error {
+	err = c.each(ctx, func(cl *connect.Client) error {
 		out, err = apiv1connect.NewVersionServiceClient(cl).GetVersion(ctx, &apiv1.GetVersionRequest{})
 		return err
 	})
@@ -387,7 +398,7 @@ func (c *Client) Version(ctx context.Context) (out *apiv1.GetVersionResponse, er
 
 // Cancel ends a query by its id.
 func (c *Client) Cancel(ctx context.Context, queryID string) error {
-	return c.each(func(cl *connect.Client) error {
+	return c.each(ctx, func(cl *connect.Client) error {
 		_, err := apiv1connect.NewQueryServiceClient(cl).Cancel(ctx, &apiv1.CancelRequest{QueryId: queryID})
 		return err
 	})

@@ -23,6 +23,7 @@ import (
 	"github.com/fletchdb/fletch/gen/go/fletch/api/v1/apiv1connect"
 	"github.com/fletchdb/fletch/services/client"
 	"github.com/fletchdb/fletch/services/internal/clustertest"
+	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 )
 
@@ -230,7 +231,7 @@ func TestSeveralServers(t *testing.T) {
 // A server of another API version is told of once.
 func TestOtherVersion(t *testing.T) {
 	rows := numbers(t)
-	for version, times := range map[string]int{"": 0, "1.0": 0, "1.7": 1} {
+	for version, times := range map[string]int{"": 0, identity.API().String(): 0, "1.0": 1, "1.700": 1} {
 		var told []string
 		c := connectTo(t, client.Config{Differ: func(s string) { told = append(told, s) }}, serve(t, script{events: []*apiv1.ExecuteResponse{head(), rows[0], rows[2], end(nil)}, version: version}))
 		for range 3 {

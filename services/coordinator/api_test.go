@@ -27,6 +27,7 @@ import (
 	"github.com/fletchdb/fletch/gen/go/fletch/api/v1/apiv1connect"
 	"github.com/fletchdb/fletch/services/coordinator"
 	"github.com/fletchdb/fletch/services/internal/clustertest"
+	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 )
 
@@ -235,6 +236,8 @@ func TestAPIVersions(t *testing.T) {
 		{apiv1connect.QueryServiceFetchProcedure, `{"statement": "SELECT 1"}`, "0.9", http.StatusBadRequest, "major version 1"},
 		{apiv1connect.QueryServiceFetchProcedure, `{"statement": "SELECT 1"}`, "one", http.StatusBadRequest, "MAJOR.MINOR"},
 		{apiv1connect.QueryServiceFetchProcedure, `{"statement": "SELECT nope"}`, "1.0", http.StatusBadRequest, "nope"},
+		{"/fletch.api.v2.QueryService/Fetch", `{}`, "2.0", http.StatusBadRequest, "serves major version 1 only"},
+		{"/fletch.api.v2.QueryService/Fetch", `{}`, "", http.StatusBadRequest, `"code":"failed_precondition"`},
 		{apiv1connect.VersionServiceGetVersionProcedure, `{}`, "2.0", http.StatusOK, "instanceId"},
 		{apiv1connect.ClusterServiceListWorkersProcedure, `{}`, "1.0", http.StatusOK, "workers"},
 	} {
@@ -246,7 +249,7 @@ func TestAPIVersions(t *testing.T) {
 		if res.StatusCode != tc.status || !strings.Contains(text, tc.says) {
 			t.Errorf("%s as %q: %s %s", tc.procedure, tc.version, res.Status, text)
 		}
-		if res.Header.Get("fletch-api-version") != "1.0" || res.Header.Get("fletch-api-minimum") != "1.0" {
+		if res.Header.Get("fletch-api-version") != identity.API().String() || res.Header.Get("fletch-api-minimum") != "1.0" {
 			t.Errorf("%s as %q says %v", tc.procedure, tc.version, res.Header)
 		}
 	}

@@ -242,7 +242,7 @@ const file_fletch_api_v1_version_proto_rawDesc = "" +
 	"\x05minor\x18\x02 \x01(\rR\x05minor2h\n" +
 	"\x0eVersionService\x12V\n" +
 	"\n" +
-	"GetVersion\x12 .fletch.api.v1.GetVersionRequest\x1a!.fletch.api.v1.GetVersionResponse\"\x03\x90\x02\x01B\xb2\x01\xf0\xf0\x1b\x00\n" +
+	"GetVersion\x12 .fletch.api.v1.GetVersionRequest\x1a!.fletch.api.v1.GetVersionResponse\"\x03\x90\x02\x01B\xb2\x01\xf0\xf0\x1b\x01\n" +
 	"\x11com.fletch.api.v1B\fVersionProtoP\x01Z5github.com/fletchdb/fletch/gen/go/fletch/api/v1;apiv1\xa2\x02\x03FAX\xaa\x02\rFletch.Api.V1\xca\x02\rFletch\\Api\\V1\xe2\x02\x19Fletch\\Api\\V1\\GPBMetadata\xea\x02\x0fFletch::Api::V1b\x06proto3"
 
 var (
