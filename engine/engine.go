@@ -12,9 +12,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/fletchdb/fletch/engine/arrowio"
+	"github.com/fletchdb/fletch/engine/bind"
 	"github.com/fletchdb/fletch/engine/budget"
 	"github.com/fletchdb/fletch/engine/catalog"
 	"github.com/fletchdb/fletch/engine/exec"
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/scan/files"
 	"github.com/fletchdb/fletch/engine/vector"
@@ -33,15 +35,39 @@ type Config struct {
 
 // An Engine runs queries. Its methods may be called from any goroutine.
 type Engine struct {
-	cfg     Config
-	roots   *files.Roots // nil: unrestricted
-	scanner *Scanner
-	catalog catalog.Catalog
+	cfg       Config
+	roots     *files.Roots // nil: unrestricted
+	scanner   *Scanner
+	functions *function.Library
+	catalog   catalog.Catalog
 }
 
-// Open makes an engine. It fails where a folder of cfg cannot be opened.
-func Open(cfg Config) (*Engine, error) {
-	e := &Engine{cfg: cfg}
+// An Option sets what an engine has besides its Config.
+type Option func(*options)
+
+type options struct {
+	functions []function.Function
+}
+
+// WithFunction adds a function that statements may call. It may be given more than once.
+func WithFunction(f function.Function) Option {
+	return func(o *options) { o.functions = append(o.functions, f) }
+}
+
+// New makes an engine of the zero Config.
+func New(opts ...Option) (*Engine, error) { return Open(Config{}, opts...) }
+
+// Open makes an engine. It fails where a folder of cfg cannot be opened, or a function is none: see function.Function.
+func Open(cfg Config, opts ...Option) (*Engine, error) {
+	var o options
+	for _, set := range opts {
+		set(&o)
+	}
+	functions, err := bind.Functions(o.functions)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{cfg: cfg, functions: functions}
 	fs := files.Unrestricted()
 	if cfg.ReadRoots != nil {
 		roots, err := files.OpenRoots(cfg.ReadRoots...)
@@ -84,7 +110,7 @@ func (e *Engine) env(plan *Plan) *exec.Env {
 	}
 	env.OpenScan = func(ctx context.Context, scan *physical.Scan) (exec.Source, error) {
 		if scan.Format == physical.Memory {
-			return plan.scanMemory(scan, env)
+			return plan.scanMemory(ctx, scan, env)
 		}
 		return e.scanner.Open(ctx, scan, env)
 	}

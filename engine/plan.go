@@ -12,6 +12,7 @@ import (
 	"github.com/fletchdb/fletch/engine/exec"
 	"github.com/fletchdb/fletch/engine/explain"
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/logical"
 	"github.com/fletchdb/fletch/engine/lower"
 	"github.com/fletchdb/fletch/engine/optimize"
@@ -26,16 +27,43 @@ type Plan struct {
 	Root   physical.Node    // what runs
 	Fields []physical.Field // columns of the result; of EXPLAIN ANALYZE they are not Root's
 
-	analyze bool
-	json    bool
-	memory  map[string]*memory.Table // tables of this process that Root scans, by the path in the scan
+	analyze   bool
+	json      bool
+	functions []*function.Signature    // that it calls besides the built-in ones
+	memory    map[string]*memory.Table // tables of this process that Root scans, by the path in the scan
 }
 
 // Analyze tells that the plan's rows are not the result, but what running it counted.
 func (p *Plan) Analyze() bool { return p.analyze }
 
-// Local tells that the plan is this process's own to run: it reads no file, or a table in this process's memory.
-func (p *Plan) Local() bool { return len(p.memory) > 0 || !p.analyze && local(p.Root) }
+// Local tells that the plan is this process's own to run: it reads no file, or a table in this process's memory, and calls nothing that
+// others have.
+func (p *Plan) Local() bool {
+	return p.Foreign() == nil && (len(p.memory) > 0 || !p.analyze && local(p.Root))
+}
+
+// Functions are what the plan calls besides built-in functions.
+func (p *Plan) Functions() []*function.Signature { return p.functions }
+
+// Foreign is a function that the plan calls and this process does not have; nil where there is none.
+func (p *Plan) Foreign() *function.Signature {
+	for _, f := range p.functions {
+		if !f.Runs() {
+			return f
+		}
+	}
+	return nil
+}
+
+// here refuses a plan that this process cannot run, in a statement that can run nowhere else.
+func (p *Plan) here() error {
+	f := p.Foreign()
+	if f == nil {
+		return nil
+	}
+	return sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "function %s runs on workers only, and this statement's rows are made here", f.Name).
+		WithHint("call it in a query")
+}
 
 func local(n physical.Node) bool {
 	if _, ok := n.(*physical.Scan); ok {
@@ -56,14 +84,16 @@ func (e *Engine) Plan(ctx context.Context, statement string) (*Plan, error) {
 }
 
 // query plans a query.
-func (s *Session) query(ctx context.Context, q *ast.Query, trace func(rule string, root logical.Node)) (*Plan, error) {
+func (s planner) query(ctx context.Context, q *ast.Query, trace func(rule string, root logical.Node)) (*Plan, error) {
 	return s.queryWith(ctx, q, nil, trace)
 }
 
 // queryWith plans a query with the values of its parameters.
-func (s *Session) queryWith(ctx context.Context, q *ast.Query, params []expr.Value, trace func(rule string, root logical.Node)) (*Plan, error) {
+func (s planner) queryWith(ctx context.Context, q *ast.Query, params []expr.Value, trace func(rule string, root logical.Node)) (*Plan, error) {
 	tables := s.snapshot()
-	bound, err := bind.Query(ctx, s.withViews(q), tables, bind.Config{Now: time.Now().UTC(), Params: params, Zero: zeroDivisions[s.setting(quotients)]})
+	bound, err := bind.Query(ctx, s.withViews(q), tables, bind.Config{
+		Now: time.Now().UTC(), Params: params, Functions: s.functions, Zero: zeroDivisions[s.setting(quotients)],
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +105,15 @@ func (s *Session) queryWith(ctx context.Context, q *ast.Query, params []expr.Val
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{Root: root, Fields: root.Schema(), memory: tables.used}, nil
+	p := &Plan{Root: root, Fields: root.Schema(), memory: tables.used, functions: bound.Functions}
+	if f := p.Foreign(); f != nil && len(p.memory) > 0 {
+		return nil, sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "function %s runs on workers only, and the query reads a table of the session, which is not there", f.Name).
+			WithHint("write the table to a file with COPY, and query that")
+	}
+	return p, nil
 }
 
-func (s *Session) explain(ctx context.Context, st *ast.Explain) (*Plan, error) {
+func (s planner) explain(ctx context.Context, st *ast.Explain) (*Plan, error) {
 	q, ok := st.Statement.(*ast.QueryStatement)
 	if !ok {
 		return nil, sqlerr.New(sqlerr.Unsupported, st.Statement.At(), "EXPLAIN explains queries only")
@@ -154,7 +189,7 @@ func (p *Plan) Analyzed(m *exec.Metrics, elapsed time.Duration, peak int64) stri
 	return text + fmt.Sprintf("Total: %s, memory %s at the peak\n", elapsed.Round(10*time.Microsecond), budget.Bytes(peak))
 }
 
-func (s *Session) describe(ctx context.Context, st *ast.Describe) (*Plan, error) {
+func (s planner) describe(ctx context.Context, st *ast.Describe) (*Plan, error) {
 	var columns []physical.Field
 	switch {
 	case st.Query != nil:
@@ -188,7 +223,7 @@ func (s *Session) describe(ctx context.Context, st *ast.Describe) (*Plan, error)
 	return constant(n), nil
 }
 
-func (s *Session) showTables(ctx context.Context) (*Plan, error) {
+func (s planner) showTables(ctx context.Context) (*Plan, error) {
 	names, err := s.snapshot().Tables(ctx)
 	if err != nil {
 		return nil, err

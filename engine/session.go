@@ -16,6 +16,7 @@ import (
 	"github.com/fletchdb/fletch/engine/catalog"
 	"github.com/fletchdb/fletch/engine/exec"
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/parse"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/scan/memory"
@@ -69,6 +70,21 @@ func (s *Session) Query(ctx context.Context, statement string) (*Rows, error) {
 // Plan reads and plans one statement; one that makes or changes something is carried out, and its plan gives what it says of
 // that. Errors are *sqlerr.Error with a position in the statement.
 func (s *Session) Plan(ctx context.Context, statement string) (*Plan, error) {
+	return s.PlanFor(ctx, statement, s.engine.functions)
+}
+
+// PlanFor is Plan with other functions besides the built-in ones than the engine's: those of the processes that shall run the plan.
+func (s *Session) PlanFor(ctx context.Context, statement string, functions *function.Library) (*Plan, error) {
+	return planner{s, functions}.plan(ctx, statement)
+}
+
+// A planner plans one statement of a session.
+type planner struct {
+	*Session
+	functions *function.Library // that may be called besides the built-in ones
+}
+
+func (s planner) plan(ctx context.Context, statement string) (*Plan, error) {
 	parsed, err := parse.ParseOne(statement)
 	if err != nil {
 		return nil, err
@@ -127,7 +143,7 @@ func (s *Session) exists(name string) bool {
 	return s.tables[name] != nil || s.views[name] != nil || s.external[name] != ""
 }
 
-func (s *Session) createTable(ctx context.Context, st *ast.CreateTable) (*Plan, error) {
+func (s planner) createTable(ctx context.Context, st *ast.CreateTable) (*Plan, error) {
 	name := st.Name.Last().Name
 	s.mu.Lock()
 	taken := s.exists(name)
@@ -256,7 +272,10 @@ func assign(root physical.Node, fields []physical.Field, pos sqlerr.Pos) (physic
 }
 
 // collect runs a plan and keeps its rows, within the engine's memory limit.
-func (s *Session) collect(ctx context.Context, plan *Plan, root physical.Node) ([]arrow.RecordBatch, error) {
+func (s planner) collect(ctx context.Context, plan *Plan, root physical.Node) ([]arrow.RecordBatch, error) {
+	if err := plan.here(); err != nil {
+		return nil, err
+	}
 	env := s.engine.env(plan)
 	res, err := exec.RunToArrow(ctx, root, env, exec.ResultConfig{Form: arrowio.Narrow})
 	if err != nil {
@@ -295,7 +314,7 @@ func (t *sessionTable) check(rows *memory.Table) error {
 	return nil
 }
 
-func (s *Session) insert(ctx context.Context, st *ast.Insert) (*Plan, error) {
+func (s planner) insert(ctx context.Context, st *ast.Insert) (*Plan, error) {
 	name := st.Table.Last().Name
 	s.mu.Lock()
 	t := s.tables[name]
@@ -402,7 +421,7 @@ func arrange(root physical.Node, fields []physical.Field, st *ast.Insert) (physi
 	return p, nil
 }
 
-func (s *Session) createView(ctx context.Context, st *ast.CreateView) (*Plan, error) {
+func (s planner) createView(ctx context.Context, st *ast.CreateView) (*Plan, error) {
 	name := st.Name.Last().Name
 	s.mu.Lock()
 	taken := s.exists(name)
@@ -535,11 +554,11 @@ func (c *snapshot) Tables(ctx context.Context) ([]string, error) {
 }
 
 // scanMemory opens a table that the plan was made with.
-func (p *Plan) scanMemory(scan *physical.Scan, env *exec.Env) (exec.Source, error) {
+func (p *Plan) scanMemory(ctx context.Context, scan *physical.Scan, env *exec.Env) (exec.Source, error) {
 	if len(scan.Files) != 1 || p.memory[scan.Files[0].Path] == nil {
 		return nil, sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: table %q is not in this process", scan.Table)
 	}
-	return memory.NewSource(p.memory[scan.Files[0].Path], scan, env)
+	return memory.NewSource(ctx, p.memory[scan.Files[0].Path], scan, env)
 }
 
 var _ catalog.Catalog = (*snapshot)(nil)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -216,7 +217,7 @@ func texts(columns []string, rows [][]string) *Plan {
 	return constant(n)
 }
 
-func (s *Session) show(ctx context.Context, st *ast.Show) (*Plan, error) {
+func (s planner) show(ctx context.Context, st *ast.Show) (*Plan, error) {
 	if st.Like != nil || st.Where != nil {
 		return nil, sqlerr.New(sqlerr.Unsupported, st.At(), "SHOW … LIKE and WHERE are not supported").WithHint("leave the condition out")
 	}
@@ -250,6 +251,13 @@ func (s *Session) show(ctx context.Context, st *ast.Show) (*Plan, error) {
 		for _, f := range expr.WindowFunctions() {
 			rows = append(rows, []string{f.Name, "", "window", f.Doc, f.Source})
 		}
+		for _, f := range s.functions.All() {
+			kind := "scalar"
+			if f.IsAggregate() {
+				kind = "aggregate"
+			}
+			rows = append(rows, []string{f.Name, "", kind, cmp.Or(f.Doc, f.String()), "user"})
+		}
 		return texts([]string{"name", "aliases", "kind", "description", "source"}, rows), nil
 	}
 	return nil, sqlerr.Newf(sqlerr.Unsupported, st.At(), "SHOW %s is not supported", st.Kind).WithHint("SHOW TABLES, COLUMNS FROM t, FUNCTIONS, ALL and a setting's name are")
@@ -269,7 +277,7 @@ func (s *Session) prepare(st *ast.Prepare) (*Plan, error) {
 	return nothing(), nil
 }
 
-func (s *Session) execute(ctx context.Context, st *ast.Execute) (*Plan, error) {
+func (s planner) execute(ctx context.Context, st *ast.Execute) (*Plan, error) {
 	s.mu.Lock()
 	q := s.prepared[st.Name.Name]
 	s.mu.Unlock()
@@ -288,7 +296,7 @@ func (s *Session) execute(ctx context.Context, st *ast.Execute) (*Plan, error) {
 }
 
 // constantOf computes an expression that reads nothing.
-func (s *Session) constantOf(ctx context.Context, e ast.Expr) (expr.Value, error) {
+func (s planner) constantOf(ctx context.Context, e ast.Expr) (expr.Value, error) {
 	plan, err := s.query(ctx, &ast.Query{Span: ast.Span{Pos: e.At()}, Body: &ast.Select{
 		Span: ast.Span{Pos: e.At()}, Items: []ast.SelectItem{&ast.SelectExpr{Span: ast.Span{Pos: e.At()}, Expr: e}},
 	}}, nil)
@@ -338,7 +346,7 @@ func (s *Session) deallocate(st *ast.Deallocate) (*Plan, error) {
 }
 
 // copyTo writes a query's rows to a Parquet file, which appears once it is whole.
-func (s *Session) copyTo(ctx context.Context, st *ast.Copy) (*Plan, error) {
+func (s planner) copyTo(ctx context.Context, st *ast.Copy) (*Plan, error) {
 	if s.engine.roots != nil {
 		return nil, sqlerr.New(sqlerr.Unsupported, st.At(), "COPY writes files of an embedded engine only")
 	}
@@ -372,6 +380,9 @@ func (s *Session) copyTo(ctx context.Context, st *ast.Copy) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := plan.here(); err != nil {
+		return nil, err
+	}
 	n, err := s.write(ctx, plan, st.To.Value, o)
 	if err != nil {
 		return nil, sqlerr.At(err, st.To.At())
@@ -379,7 +390,7 @@ func (s *Session) copyTo(ctx context.Context, st *ast.Copy) (*Plan, error) {
 	return counted(n), nil
 }
 
-func (s *Session) write(ctx context.Context, plan *Plan, path string, o parquet.Options) (rows int64, err error) {
+func (s planner) write(ctx context.Context, plan *Plan, path string, o parquet.Options) (rows int64, err error) {
 	failed := func(err error) error { return sqlerr.Newf(sqlerr.IO, sqlerr.Pos{}, "cannot write %q: %w", path, err) }
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.partial")
 	if err != nil {

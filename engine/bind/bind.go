@@ -10,14 +10,16 @@ import (
 	"github.com/fletchdb/fletch/engine/ast"
 	"github.com/fletchdb/fletch/engine/catalog"
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/logical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 )
 
 // A Config is what a statement is bound with besides its tables. The zero Config has no parameters and starts at the zero time.
 type Config struct {
-	Params []expr.Value // $1 and on
-	Now    time.Time    // when the query started: what now() and its like stand for; its location is the session's time zone
+	Params    []expr.Value      // $1 and on
+	Functions *function.Library // that may be called besides the built-in ones
+	Now       time.Time         // when the query started: what now() and its like stand for; its location is the session's time zone
 
 	Zero ZeroDivision // what dividing by zero gives
 }
@@ -43,7 +45,7 @@ func Query(ctx context.Context, q *ast.Query, cat catalog.Catalog, cfg Config) (
 	if err != nil {
 		return nil, err
 	}
-	p := &logical.Plan{Root: rel.node}
+	p := &logical.Plan{Root: rel.node, Functions: b.called}
 	for _, c := range rel.cols {
 		p.Names = append(p.Names, c.name)
 	}
@@ -58,6 +60,7 @@ type binder struct {
 	last       expr.ColumnID
 	relations  int
 	recursions int32
+	called     []*function.Signature    // that are not built in, each once
 	names      map[expr.ColumnID]string // columns of tables with their table, for messages
 }
 

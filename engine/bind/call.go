@@ -64,7 +64,7 @@ func (x *exprBinder) call(e *ast.FuncCall) (expr.Expr, error) {
 	if name == "grouping" {
 		return x.groupingCall(e)
 	}
-	if expr.LookupAggregate(name) != nil {
+	if x.b.isAggregate(name) {
 		return x.aggregate(e, name)
 	}
 	for what, used := range map[string]bool{"DISTINCT": e.Distinct, "ORDER BY": e.OrderBy != nil, "FILTER": e.Filter != nil} {
@@ -84,6 +84,9 @@ func (x *exprBinder) call(e *ast.FuncCall) (expr.Expr, error) {
 		if v, ok := expr.StableValue(f.Name, x.b.cfg.Now); ok {
 			return expr.NewLiteral(v, e.Pos), nil
 		}
+	}
+	if own := x.b.cfg.Functions.Named(name); own != nil {
+		return x.b.newUserCall(own, args, e.Pos)
 	}
 	c, err := x.divided(name, args, e.Pos)
 	if err != nil {
@@ -134,7 +137,7 @@ func (x *exprBinder) aggregate(e *ast.FuncCall, name string) (expr.Expr, error) 
 	if err := x.ofThisQuery(args, e.Pos); err != nil {
 		return nil, err
 	}
-	a, err := expr.NewAggregate(name, args, e.Pos)
+	a, err := x.b.newAggregate(name, args, e.Pos)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +188,7 @@ func (x *exprBinder) orderWithin(e *ast.FuncCall, name string) (by []expr.SortOr
 			return nil, false, sqlerr.New(sqlerr.Syntax, e.Pos, "cannot use multiple ORDER BY clauses with WITHIN GROUP").WithHint("leave one out")
 		}
 		items = e.WithinGroup
-		fn := expr.LookupAggregate(name).Name
+		fn := expr.LookupAggregate(name).Name // built in: no other orders
 		if valued = fn == "mode" || fn == "percentile_cont" || fn == "percentile_disc"; valued && len(items) != 1 {
 			return nil, false, sqlerr.Newf(sqlerr.Syntax, e.Pos, "%s takes one ORDER BY expression", name).WithHint("write WITHIN GROUP (ORDER BY x)")
 		}

@@ -178,7 +178,7 @@ func (s *selection) itemMeant(x *exprBinder, e ast.Expr) bool {
 // groupByAll groups by every item that holds no aggregate.
 func (s *selection) groupByAll() error {
 	for _, it := range s.items {
-		if it.ast != nil && hasAggregate(it.ast) {
+		if it.ast != nil && s.b.hasAggregate(it.ast) {
 			continue
 		}
 		x := &exprBinder{b: s.b, scope: s.scope, clause: "GROUP BY", applies: &s.group.applies, rows: &s.group.rows}
@@ -194,14 +194,14 @@ func (s *selection) groupByAll() error {
 	return nil
 }
 
-func hasAggregate(e ast.Expr) bool {
+func (b *binder) hasAggregate(e ast.Expr) bool {
 	hit := false
 	ast.Walk(e, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Query:
 			return false
 		case *ast.FuncCall:
-			if n.Over == nil && expr.LookupAggregate(n.Name.Last().Name) != nil {
+			if n.Over == nil && b.isAggregate(n.Name.Last().Name) {
 				hit = true
 			}
 		}

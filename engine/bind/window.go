@@ -33,8 +33,8 @@ func (x *exprBinder) window(e *ast.FuncCall, name string) (expr.Expr, error) {
 		return nil, unsupported(e.Pos, "ORDER BY within a window function").WithHint("order the window")
 	}
 	w := expr.LookupWindow(name)
-	if w == nil && expr.LookupAggregate(name) == nil {
-		if expr.LookupFunction(name) != nil {
+	if w == nil && !x.b.isAggregate(name) {
+		if expr.LookupFunction(name) != nil || x.b.cfg.Functions.Named(name) != nil {
 			return nil, sqlerr.Newf(sqlerr.DatatypeMismatch, e.Pos, "OVER specified, but %s is not a window function nor an aggregate function", name).
 				WithHint("leave OVER out")
 		}
@@ -56,7 +56,7 @@ func (x *exprBinder) window(e *ast.FuncCall, name string) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	call, err := expr.NewWindow(name, args, e.Pos)
+	call, err := x.b.newWindow(name, args, e.Pos)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	planv1 "github.com/fletchdb/fletch/gen/go/fletch/plan/v1"
@@ -33,12 +34,13 @@ func Encode(root physical.Node, out physical.Output) (f *planv1.Fragment, err er
 	return f, nil
 }
 
-// Decode is the plan in a message. An error has code invalid_plan.
-func Decode(f *planv1.Fragment) (root physical.Node, out physical.Output, err error) {
+// Decode is the plan in a message; library has the functions that this process runs besides the built-in ones. An error has code
+// invalid_plan.
+func Decode(f *planv1.Fragment, library *function.Library) (root physical.Node, out physical.Output, err error) {
 	if err := known(f.ProtoReflect(), 0); err != nil {
 		return nil, out, err
 	}
-	d := &decoder{}
+	d := &decoder{library: library}
 	root = d.node(f.GetRoot(), 0)
 	out = physical.Output{
 		Kind: decodeEnum(d, exchangeKinds, f.GetOutput().GetKind()), Keys: d.indexes(f.GetOutput().GetKeys()),

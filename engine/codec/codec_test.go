@@ -25,7 +25,7 @@ func TestExpand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := codec.Decode(f); err != nil || !reflect.DeepEqual(got, root) {
+	if got, _, err := codec.Decode(f, nil); err != nil || !reflect.DeepEqual(got, root) {
 		t.Errorf("got %#v, %v", got, err)
 	}
 	bad := *root
@@ -33,7 +33,7 @@ func TestExpand(t *testing.T) {
 	if f, err = codec.Encode(&bad, out); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := codec.Decode(f); sqlerr.CodeOf(err) != sqlerr.InvalidPlan {
+	if _, _, err := codec.Decode(f, nil); sqlerr.CodeOf(err) != sqlerr.InvalidPlan {
 		t.Errorf("elements of a number: %v", err)
 	}
 }
@@ -53,7 +53,7 @@ func TestRecursive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := codec.Decode(f)
+	got, _, err := codec.Decode(f, nil)
 	if err != nil || !reflect.DeepEqual(got, root) {
 		t.Errorf("got %#v, %v", got, err)
 	}
@@ -61,7 +61,7 @@ func TestRecursive(t *testing.T) {
 		if f, err = codec.Encode(bad, out); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := codec.Decode(f); sqlerr.CodeOf(err) != sqlerr.InvalidPlan {
+		if _, _, err := codec.Decode(f, nil); sqlerr.CodeOf(err) != sqlerr.InvalidPlan {
 			t.Errorf("%#v: %v", bad, err)
 		}
 	}

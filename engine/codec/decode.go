@@ -1,9 +1,11 @@
 package codec
 
 import (
+	"strings"
 	"unicode/utf8"
 
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
@@ -12,7 +14,10 @@ import (
 )
 
 // decoder keeps the first error; what it gives after one means nothing and may be nil.
-type decoder struct{ err error }
+type decoder struct {
+	err     error
+	library *function.Library
+}
 
 func (d *decoder) fail(format string, args ...any) {
 	if d.err == nil {
@@ -65,7 +70,7 @@ func (d *decoder) node(m *planv1.Node, depth int) physical.Node {
 		for _, a := range n.Aggregate.GetAggregates() {
 			out.Aggs = append(out.Aggs, expr.Aggregate{
 				At: at(a.GetPosition()), Func: a.GetFunction(), Args: d.exprs(a.GetArguments(), 0), Distinct: a.GetDistinct(), Filter: d.optional(a.GetFilter()),
-				OrderBy: d.orders(a.GetOrderBy()), Typ: d.typ(a.GetType(), 0),
+				OrderBy: d.orders(a.GetOrderBy()), Typ: d.typ(a.GetType(), 0), User: d.user(a.GetFunction(), a.GetUser(), true),
 			})
 		}
 		return out
@@ -125,7 +130,7 @@ func (d *decoder) window(n *planv1.Window, depth int) physical.Node {
 		}
 		out.Calls = append(out.Calls, physical.WindowCall{
 			Func: c.GetFunction(), Args: d.exprs(c.GetArguments(), 0), Distinct: c.GetDistinct(), Filter: d.optional(c.GetFilter()), IgnoreNulls: c.GetIgnoreNulls(),
-			Typ: d.typ(c.GetType(), 0), Pos: at(c.GetPosition()), Frame: physical.Frame{
+			Typ: d.typ(c.GetType(), 0), Pos: at(c.GetPosition()), User: d.user(c.GetFunction(), c.GetUser(), true), Frame: physical.Frame{
 				Unit: physical.FrameUnit(f.GetUnit() - 1), Start: d.bound(f.GetStart()), End: d.bound(f.GetEnd()), Exclude: physical.FrameExclude(f.GetExclusion() - 1),
 			},
 		})
@@ -302,11 +307,24 @@ func (d *decoder) expr(m *planv1.Expression, depth int) expr.Expr {
 	case *planv1.Expression_In:
 		return &expr.In{At: pos, X: d.expr(x.In.GetOperand(), depth), List: d.values(x.In.GetValues(), 0), Negated: x.In.GetNegated()}
 	case *planv1.Expression_Call:
-		return &expr.Call{At: pos, Func: x.Call.GetFunction(), Args: d.exprs(x.Call.GetArguments(), depth), Typ: d.typ(x.Call.GetType(), 0)}
+		return &expr.Call{At: pos, Func: x.Call.GetFunction(), Args: d.exprs(x.Call.GetArguments(), depth), Typ: d.typ(x.Call.GetType(), 0), User: d.user(x.Call.GetFunction(), x.Call.GetUser(), false)}
 	default:
 		d.fail("an expression is missing")
 	}
 	return nil
+}
+
+// user is the function that a call means, nil for a built-in one.
+func (d *decoder) user(name string, m *planv1.UserFunction, aggregate bool) *function.Signature {
+	if m == nil || d.err != nil {
+		return nil
+	}
+	s := d.library.Find(name, m.GetParameters(), m.GetVersion())
+	if s == nil || s.IsAggregate() != aggregate {
+		d.fail("this process does not have function %s(%s), version %q", name, strings.Join(m.GetParameters(), ", "), m.GetVersion())
+		return nil
+	}
+	return s
 }
 
 func (d *decoder) typ(m *planv1.Type, depth int) sqltype.Type {

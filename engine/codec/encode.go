@@ -2,6 +2,7 @@ package codec
 
 import (
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
@@ -70,7 +71,7 @@ func (e *encoder) node(n physical.Node) *planv1.Node {
 		for _, a := range n.Aggs {
 			m.Aggregates = append(m.Aggregates, &planv1.AggregateCall{
 				Function: a.Func, Arguments: e.exprs(a.Args), Distinct: a.Distinct, Filter: e.expr(a.Filter), Type: e.typ(a.Typ), Position: position(a.P),
-				OrderBy: e.orders(a.OrderBy),
+				OrderBy: e.orders(a.OrderBy), User: user(a.User),
 			})
 		}
 		return &planv1.Node{EstimatedRows: estimated(n.Est), Node: &planv1.Node_Aggregate{Aggregate: m}}
@@ -116,7 +117,7 @@ func (e *encoder) window(n *physical.Window) *planv1.Node {
 	for _, c := range n.Calls {
 		m.Calls = append(m.Calls, &planv1.WindowCall{
 			Function: c.Func, Arguments: e.exprs(c.Args), Distinct: c.Distinct, Filter: e.expr(c.Filter), IgnoreNulls: c.IgnoreNulls, Type: e.typ(c.Typ),
-			Position: position(c.Pos.P), Frame: &planv1.Frame{
+			Position: position(c.Pos.P), User: user(c.User), Frame: &planv1.Frame{
 				Unit: planv1.FrameUnit(c.Frame.Unit) + 1, Start: e.bound(c.Frame.Start), End: e.bound(c.Frame.End), Exclusion: planv1.FrameExclusion(c.Frame.Exclude) + 1,
 			},
 		})
@@ -223,11 +224,18 @@ func (e *encoder) expr(x expr.Expr) *planv1.Expression {
 	case *expr.In:
 		m.Expression = &planv1.Expression_In{In: &planv1.In{Operand: e.expr(x.X), Values: e.values(x.List).GetValues(), Negated: x.Negated}}
 	case *expr.Call:
-		m.Expression = &planv1.Expression_Call{Call: &planv1.Call{Function: x.Func, Arguments: e.exprs(x.Args), Type: e.typ(x.Typ)}}
+		m.Expression = &planv1.Expression_Call{Call: &planv1.Call{Function: x.Func, Arguments: e.exprs(x.Args), Type: e.typ(x.Typ), User: user(x.User)}}
 	default:
 		e.fail("expression %T", x)
 	}
 	return m
+}
+
+func user(s *function.Signature) *planv1.UserFunction {
+	if s == nil {
+		return nil
+	}
+	return &planv1.UserFunction{Parameters: s.Parameters(), Version: s.Version}
 }
 
 func (e *encoder) typ(t sqltype.Type) *planv1.Type {

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"syscall"
@@ -146,7 +147,7 @@ func TestNoAllocation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ev := p.NewEvaluator(l.batch.Len)
+		ev := p.NewEvaluator(context.Background(), l.batch.Len)
 		if n := testing.AllocsPerRun(20, func() {
 			if _, err := ev.Eval(&l.batch); err != nil {
 				t.Fatal(err)
@@ -155,7 +156,7 @@ func TestNoAllocation(t *testing.T) {
 			t.Errorf("%s allocates %v times per batch", name, n)
 		}
 	}
-	f, err := NewFilter(l.q6(), l.batch.Len)
+	f, err := NewFilter(context.Background(), l.q6(), l.batch.Len)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func BenchmarkEval(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			ev := p.NewEvaluator(l.batch.Len)
+			ev := p.NewEvaluator(context.Background(), l.batch.Len)
 			start := cpuTime()
 			for b.Loop() {
 				if _, err := ev.Eval(&l.batch); err != nil {
@@ -214,7 +215,7 @@ func BenchmarkFilter(b *testing.B) {
 		e    expr.Expr
 	}{{"q6", l.q6()}, {"q19", l.q19()}} {
 		b.Run(bc.name, func(b *testing.B) {
-			f, err := NewFilter(bc.e, l.batch.Len)
+			f, err := NewFilter(context.Background(), bc.e, l.batch.Len)
 			if err != nil {
 				b.Fatal(err)
 			}

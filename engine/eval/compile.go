@@ -97,6 +97,9 @@ func (c *compiler) call(e *expr.Call) (factory, error) {
 		return nil, err
 	}
 	k := call{Call: e, args: args}
+	if e.User != nil {
+		return k.user()
+	}
 	switch e.Func {
 	case "coalesce":
 		return k.coalesce()

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"unsafe"
@@ -46,7 +47,7 @@ func TestDictionaryCache(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			evs = append(evs, p.NewEvaluator(100))
+			evs = append(evs, p.NewEvaluator(context.Background(), 100))
 		}
 		ids := make([]uint64, 6)
 		for i := range ids {

@@ -4,6 +4,7 @@
 package eval
 
 import (
+	"context"
 	"unsafe"
 
 	"github.com/fletchdb/fletch/engine/expr"
@@ -29,9 +30,9 @@ func Compile(e expr.Expr) (*Program, error) {
 }
 
 // NewEvaluator is a copy of p for one goroutine. batchRows is how many rows its batches have at most, usually; larger ones
-// work too.
-func (p *Program) NewEvaluator(batchRows int) *Evaluator {
-	in := &instance{}
+// work too. ctx is the query's, for the functions in it that are not built in.
+func (p *Program) NewEvaluator(ctx context.Context, batchRows int) *Evaluator {
+	in := &instance{ctx: ctx}
 	in.identity(batchRows)
 	return &Evaluator{in: in, root: p.root(in)}
 }
@@ -85,6 +86,7 @@ type factory func(in *instance) node
 
 // An instance is what the nodes of one Evaluator share.
 type instance struct {
+	ctx  context.Context // of the query that this is part of
 	mem  arena
 	iota []int32
 }

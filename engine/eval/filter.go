@@ -2,6 +2,7 @@ package eval
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -34,8 +35,8 @@ type term struct {
 	seen, hit float64 // rows, halved now and then
 }
 
-// NewFilter compiles cond and makes the Filter of one goroutine. It fails as Compile does.
-func NewFilter(cond expr.Expr, batchRows int) (*Filter, error) {
+// NewFilter compiles cond and makes the Filter of one goroutine. It fails as Compile does. ctx is as in NewEvaluator.
+func NewFilter(ctx context.Context, cond expr.Expr, batchRows int) (*Filter, error) {
 	if cond != nil {
 		if err := expr.Validate(cond); err != nil {
 			return nil, err
@@ -44,7 +45,7 @@ func NewFilter(cond expr.Expr, batchRows int) (*Filter, error) {
 			return nil, sqlerr.Newf(sqlerr.InvalidPlan, cond.Pos(), "a condition is of type %s", cond.Type())
 		}
 	}
-	f := &Filter{in: &instance{}}
+	f := &Filter{in: &instance{ctx: ctx}}
 	f.in.identity(batchRows)
 	var risky []term
 	for _, e := range groupByColumn(expr.Conjuncts(cond)) {

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"strings"
 
 	"github.com/fletchdb/fletch/engine/calendar"
@@ -39,8 +40,7 @@ func Fold(e expr.Expr) expr.Expr {
 		if x.Func == "generate_series" || x.Func == "range" {
 			return e // which is shorter than what it gives
 		}
-		f := expr.LookupFunction(x.Func)
-		if f != nil && !f.Lenient {
+		if x.Strict() {
 			for _, a := range x.Args {
 				if isNullLiteral(a) {
 					return expr.Null(x.Typ, x.P)
@@ -65,7 +65,7 @@ func compute1(e expr.Expr) expr.Expr {
 	if err != nil {
 		return e
 	}
-	v, err := p.NewEvaluator(1).Eval(&vector.Batch{Len: 1})
+	v, err := p.NewEvaluator(context.Background(), 1).Eval(&vector.Batch{Len: 1})
 	if err != nil {
 		return e
 	}

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 
@@ -146,7 +147,7 @@ func FuzzExpression(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s: folded: %v", expr.String(e), err)
 		}
-		ev := p.NewEvaluator(64)
+		ev := p.NewEvaluator(context.Background(), 64)
 		for _, rows := range []int{1, 7, 65, 300} {
 			tr := trial{types: everyType, rows: rows, nulls: []float64{0, 0.2}[r.IntN(2)], alive: []float64{1, 0.5, 0.06}[r.IntN(3)], calm: r.IntN(2) == 0}
 			for range everyType {
@@ -158,7 +159,7 @@ func FuzzExpression(f *testing.F) {
 				checkFilter(t, e, data, b)
 			}
 			if _, err := ev.Eval(b); err == nil {
-				check(t, e, folded.NewEvaluator(rows), data, b)
+				check(t, e, folded.NewEvaluator(context.Background(), rows), data, b)
 			}
 		}
 		clear(known)
@@ -208,9 +209,9 @@ func FuzzIllTyped(f *testing.F) {
 			tr.forms = append(tr.forms, forms[r.IntN(len(forms))])
 		}
 		_, b := tr.batch(r)
-		_, _ = p.NewEvaluator(9).Eval(b)
+		_, _ = p.NewEvaluator(context.Background(), 9).Eval(b)
 		b.Cols = b.Cols[3:] // and columns are not those that the expression was made for
-		_, _ = p.NewEvaluator(9).Eval(b)
+		_, _ = p.NewEvaluator(context.Background(), 9).Eval(b)
 	})
 }
 
@@ -227,7 +228,7 @@ func TestNestedColumnOfAnotherType(t *testing.T) {
 	}
 	short := expr.NestedOf(texts, []expr.Value{expr.StringValue("a")})
 	b := &vector.Batch{Len: 1, Cols: []*vector.Vector{columnOf(texts, []expr.Value{short}, nil, "flat")}}
-	if _, err := p.NewEvaluator(1).Eval(b); sqlerr.CodeOf(err) != sqlerr.InvalidPlan {
+	if _, err := p.NewEvaluator(context.Background(), 1).Eval(b); sqlerr.CodeOf(err) != sqlerr.InvalidPlan {
 		t.Errorf("got %v, want invalid_plan", err)
 	}
 }

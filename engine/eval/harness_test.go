@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -330,7 +331,7 @@ func checkAll(t *testing.T, e expr.Expr, types []sqltype.Type) {
 	if err != nil {
 		t.Fatalf("%s: %v", expr.String(e), err)
 	}
-	ev := p.NewEvaluator(130)
+	ev := p.NewEvaluator(context.Background(), 130)
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, tr := range trials(types) {
 		rows, b := tr.batch(r)
@@ -346,7 +347,7 @@ func checkAll(t *testing.T, e expr.Expr, types []sqltype.Type) {
 
 func checkFilter(t *testing.T, e expr.Expr, rows [][]expr.Value, b *vector.Batch) {
 	t.Helper()
-	f, err := NewFilter(e, b.Len)
+	f, err := NewFilter(context.Background(), e, b.Len)
 	if err != nil {
 		t.Fatal(err)
 	}

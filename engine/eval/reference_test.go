@@ -2,6 +2,7 @@ package eval
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"math"
 	"math/big"
@@ -263,7 +264,7 @@ func computeConstant(e expr.Expr) (expr.Value, error) {
 	if err != nil {
 		return expr.Value{}, err
 	}
-	v, err := p.NewEvaluator(1).Eval(&vector.Batch{Len: 1})
+	v, err := p.NewEvaluator(context.Background(), 1).Eval(&vector.Batch{Len: 1})
 	if err != nil {
 		return expr.Value{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fletchdb/fletch/engine/eval"
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/invoke"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
@@ -48,6 +49,7 @@ type stateSpec struct {
 	needs    int   // how many of the first arguments may not be NULL in a row that counts
 	all      *everyRow
 	bits     bitKind
+	user     *expr.Aggregate // of a userState
 }
 
 type stateKind uint8
@@ -60,6 +62,7 @@ const (
 	varianceState
 	pairState
 	bitState
+	userState // a function that is not built in
 	rowsState // every row is kept until the end; there is no partial state
 )
 
@@ -97,7 +100,7 @@ func newAggregate(n *physical.Aggregate, r *runner) (*aggregate, error) {
 	}
 	for _, s := range a.states {
 		if s.filter != nil {
-			if _, err := eval.NewFilter(s.filter, r.env.BatchRows); err != nil {
+			if _, err := r.env.newFilter(s.filter); err != nil {
 				return nil, err
 			}
 		}
@@ -132,7 +135,7 @@ func (a *aggregate) plan(agg *expr.Aggregate, argExprs *[]expr.Expr) (aggOut, er
 			s.filter = agg.Filter
 			s.distinct = distinct && s.keep == anyOne // least and greatest need no set
 		}
-		if final || s.all == nil {
+		if s.user == nil && (final || s.all == nil) {
 			s.needs = max(s.needs, min(n, 1))
 		}
 		for k := from; k < from+n; k++ {
@@ -144,7 +147,7 @@ func (a *aggregate) plan(agg *expr.Aggregate, argExprs *[]expr.Expr) (aggOut, er
 			s.argTypes = append(s.argTypes, agg.Args[k].Type())
 		}
 		for i, t := range a.states {
-			if t.kind == s.kind && t.filter == s.filter && t.distinct == s.distinct && t.keep == s.keep && t.bits == s.bits && s.all == nil && equalInts(t.args, s.args) {
+			if t.kind == s.kind && t.filter == s.filter && t.distinct == s.distinct && t.keep == s.keep && t.bits == s.bits && s.all == nil && s.user == nil && equalInts(t.args, s.args) {
 				return i, nil
 			}
 		}
@@ -203,6 +206,20 @@ func (a *aggregate) plan(agg *expr.Aggregate, argExprs *[]expr.Expr) (aggOut, er
 			nargs = 3
 		}
 	default:
+		if agg.User != nil {
+			if err := agg.CheckUser(final); err != nil {
+				return aggOut{}, err
+			}
+			nargs = len(agg.Args)
+			specs = []stateSpec{{kind: userState, keep: anyOne, width: userWidth, columns: len(agg.User.State), user: agg}}
+			if !final && !agg.User.Lenient {
+				specs[0].needs = nargs
+			}
+			if _, err := newUserStates(&specs[0], a); err != nil {
+				return aggOut{}, err
+			}
+			break
+		}
 		if expr.Paired(agg.Func) {
 			specs = []stateSpec{{kind: pairState, keep: anyOne, width: 48, columns: 6, needs: 2}}
 			if nargs = 2; final {
@@ -254,6 +271,9 @@ func (s *stateSpec) accumulator(a *aggregate) accumulator {
 	switch s.kind {
 	case rowsState:
 		return newRowLists(s, a)
+	case userState:
+		u, _ := newUserStates(s, a) // which the plan has tried
+		return u
 	case exactSumState:
 		return &exactSums{typ: s.typ}
 	case floatSumState:
@@ -361,6 +381,10 @@ func (t *aggTable) settle() error {
 			if s.err != nil {
 				return s.err
 			}
+		case *userStates:
+			if err := s.settle(t.agg.acct); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -389,13 +413,13 @@ type aggLocal struct {
 
 func (a *aggregate) NewLocal() (Local, error) {
 	l := &aggLocal{
-		agg: a, table: a.newTable(), look: retireAt, groups: computers(a.groups, a.env.BatchRows), keys: make([]*vector.Vector, len(a.groups)),
-		args: computers(a.args, a.env.BatchRows), filters: make([]*eval.Filter, len(a.states)), vals: make([]*vector.Vector, len(a.args)),
+		agg: a, table: a.newTable(), look: retireAt, groups: computers(a.groups, a.env), keys: make([]*vector.Vector, len(a.groups)),
+		args: computers(a.args, a.env), filters: make([]*eval.Filter, len(a.states)), vals: make([]*vector.Vector, len(a.args)),
 	}
 	for i, s := range a.states {
 		if s.filter != nil {
 			var err error
-			if l.filters[i], err = eval.NewFilter(s.filter, a.env.BatchRows); err != nil {
+			if l.filters[i], err = a.env.newFilter(s.filter); err != nil {
 				return nil, err
 			}
 		}
@@ -791,7 +815,11 @@ func (a *aggregate) setAside(ctx context.Context, t *aggTable, by *keyRange, s *
 			}
 		}
 		for _, acc := range t.accs {
-			for _, v := range acc.state(part, states) {
+			vs := acc.state(part, states)
+			if err := failed(acc); err != nil {
+				return err
+			}
+			for _, v := range vs {
 				if err := add(v); err != nil {
 					return err
 				}
@@ -878,7 +906,11 @@ func (m *merger) add(into *aggTable, n int) error {
 		if k == 0 {
 			continue
 		}
-		acc.merge(states[:k], m.cut.valid(r, states[0]))
+		if m.agg.states[i].user != nil {
+			acc.merge(states[:k], r)
+		} else {
+			acc.merge(states[:k], m.cut.valid(r, states[0]))
+		}
 		states = states[k:]
 	}
 	return into.settle()
@@ -925,6 +957,9 @@ func (m *merger) addTable(ctx context.Context, into, from *aggTable) error {
 		for i, acc := range from.accs {
 			if from.sets[i] == nil && a.states[i].columns > 0 {
 				m.cols = append(m.cols, acc.state(part, lanes)...)
+				if err := failed(acc); err != nil {
+					return err
+				}
 				lanes = lanes[a.states[i].columns:]
 			}
 		}
@@ -1013,12 +1048,13 @@ type aggReader struct {
 	outs   []lane
 	ids    []int32
 	cols   []*vector.Vector
+	users  map[int]*invoke.Caller // by aggregate
 	batch  vector.Batch
 }
 
 func (*aggReader) Close() error { return nil }
 
-func (r *aggReader) Next(context.Context) (*vector.Batch, error) {
+func (r *aggReader) Next(ctx context.Context) (*vector.Batch, error) {
 	t, from, to := r.source.next()
 	if t == nil {
 		return nil, nil
@@ -1038,6 +1074,9 @@ func (r *aggReader) Next(context.Context) (*vector.Batch, error) {
 			return nil, a.overflow(i)
 		}
 		states[i] = acc.state(r.ids, r.states[maxColumns*i:maxColumns*(i+1)])
+		if err := failed(acc); err != nil {
+			return nil, err
+		}
 	}
 	for i := range a.node.Aggs {
 		agg := &a.node.Aggs[i]
@@ -1056,7 +1095,13 @@ func (r *aggReader) Next(context.Context) (*vector.Batch, error) {
 			}
 			continue
 		}
-		v, err := finish(&lanes[0], in, agg)
+		var v *vector.Vector
+		var err error
+		if agg.User != nil {
+			v, err = r.finishUser(ctx, i, in)
+		} else {
+			v, err = finish(&lanes[0], in, agg)
+		}
 		if err != nil {
 			return nil, err
 		}

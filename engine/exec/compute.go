@@ -37,17 +37,17 @@ type computer struct {
 	evaluator *eval.Evaluator
 }
 
-func (f formula) computer(batchRows int) computer {
+func (f formula) computer(env *Env) computer {
 	if f.column >= 0 {
 		return computer{column: f.column}
 	}
-	return computer{column: -1, evaluator: f.program.NewEvaluator(batchRows)}
+	return computer{column: -1, evaluator: f.program.NewEvaluator(env.context(), env.BatchRows)}
 }
 
-func computers(fs []formula, batchRows int) []computer {
+func computers(fs []formula, env *Env) []computer {
 	out := make([]computer, len(fs))
 	for i, f := range fs {
-		out[i] = f.computer(batchRows)
+		out[i] = f.computer(env)
 	}
 	return out
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/fletchdb/fletch/engine/budget"
+	"github.com/fletchdb/fletch/engine/eval"
+	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/vector"
 )
@@ -24,6 +26,20 @@ type Env struct {
 	Metrics *Metrics // nil: nothing is counted
 
 	working map[int32]*rounds // of the recursions that this plan is the step of, by id
+	ctx     context.Context   // of the run, which ends before Run returns: what functions that are not built in are called with
+}
+
+// context is the run's.
+func (e *Env) context() context.Context {
+	if e.ctx == nil {
+		return context.Background()
+	}
+	return e.ctx
+}
+
+// newFilter makes the filter of one goroutine of the run.
+func (e *Env) newFilter(cond expr.Expr) (*eval.Filter, error) {
+	return eval.NewFilter(e.context(), cond, e.BatchRows)
 }
 
 // A KeyFilter tells of join keys whether the build side may have them: false positives are allowed, false negatives are not.

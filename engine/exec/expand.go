@@ -14,12 +14,12 @@ type expand struct {
 	lists      []formula
 	types      []sqltype.Type // of the lists
 	ordinality bool
-	batch      int
+	env        *Env
 }
 
 func newExpand(n *physical.Expand, env *Env) (*expand, error) {
 	f, err := compileFormulas(n.Lists)
-	e := &expand{lists: f, ordinality: n.Ordinality, batch: env.BatchRows}
+	e := &expand{lists: f, ordinality: n.Ordinality, env: env}
 	for _, l := range n.Lists {
 		e.types = append(e.types, l.Type())
 	}
@@ -27,7 +27,7 @@ func newExpand(n *physical.Expand, env *Env) (*expand, error) {
 }
 
 func (e *expand) NewStep() (Step, error) {
-	s := &expandStep{expand: e, lists: computers(e.lists, e.batch), vecs: make([]*vector.Vector, len(e.lists)), rest: make([]string, len(e.lists))}
+	s := &expandStep{expand: e, lists: computers(e.lists, e.env), vecs: make([]*vector.Vector, len(e.lists)), rest: make([]string, len(e.lists))}
 	for _, t := range e.types {
 		s.elems = append(s.elems, nested.NewColumn(*t.Elem))
 	}
@@ -71,7 +71,7 @@ func (s *expandStep) Push(_ context.Context, b *vector.Batch, emit Emit) error {
 			if s.count != nil {
 				s.count.Add(nested.Scalar{Int: n})
 			}
-			if len(s.rows) >= s.expand.batch {
+			if len(s.rows) >= s.expand.env.BatchRows {
 				if err := s.emit(b, emit); err != nil {
 					return err
 				}

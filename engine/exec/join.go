@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/fletchdb/fletch/engine/eval"
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
@@ -189,7 +188,7 @@ func (j *join) plan(n, probe, build physical.Node, output []int) error {
 		j.slotOf[i] = -1
 	}
 	if j.residual != nil {
-		if _, err := eval.NewFilter(j.residual, j.env.BatchRows); err != nil {
+		if _, err := j.env.newFilter(j.residual); err != nil {
 			return err
 		}
 		seen := map[int]bool{}
@@ -279,7 +278,7 @@ type joinLocal struct {
 
 func (b *joinBuild) NewLocal() (Local, error) {
 	j := b.join
-	l := &joinLocal{join: j, keys: computers(j.builds, j.env.BatchRows), vals: make([]*vector.Vector, len(j.builds)), rows: j.newRows()}
+	l := &joinLocal{join: j, keys: computers(j.builds, j.env), vals: make([]*vector.Vector, len(j.builds)), rows: j.newRows()}
 	l.cols = make([]*vector.Vector, len(j.kept))
 	if !j.loop {
 		l.build = j.newKeys()

@@ -17,7 +17,7 @@ type joinProbe struct{ *join }
 func (p *joinProbe) NewStep() (Step, error) {
 	j := p.join
 	s := &probeStep{
-		join: j, keys: computers(j.probes, j.env.BatchRows), vals: make([]*vector.Vector, len(j.probes)),
+		join: j, keys: computers(j.probes, j.env), vals: make([]*vector.Vector, len(j.probes)),
 		lanes: make([]lane, j.probeCols+len(j.kept)), out: make([]*vector.Vector, len(j.out)),
 		cands: make([]*vector.Vector, j.probeCols+len(j.buildType)),
 	}
@@ -26,7 +26,7 @@ func (p *joinProbe) NewStep() (Step, error) {
 	}
 	if j.residual != nil {
 		var err error
-		if s.residual, err = eval.NewFilter(j.residual, j.env.BatchRows); err != nil {
+		if s.residual, err = j.env.newFilter(j.residual); err != nil {
 			return nil, err
 		}
 	}

@@ -63,7 +63,7 @@ func (s *mergeSource) NewReader() (Reader, error) {
 	}
 	r := &mergeReader{source: s, lanes: make([]lane, len(s.fields)), cols: make([]*vector.Vector, len(s.fields))}
 	for _, rd := range readers {
-		r.streams = append(r.streams, &mergeStream{reader: rd, encoder: s.order.encoder(s.env.BatchRows)})
+		r.streams = append(r.streams, &mergeStream{reader: rd, encoder: s.order.encoder(s.env)})
 	}
 	for _, f := range s.fields {
 		r.types = append(r.types, f.Type)

@@ -13,18 +13,18 @@ import (
 // A filter passes the rows for which its condition is true.
 type filter struct {
 	cond expr.Expr
-	rows int
+	env  *Env
 }
 
 func newFilter(n *physical.Filter, env *Env) (*filter, error) {
-	if _, err := eval.NewFilter(n.Cond, env.BatchRows); err != nil {
+	if _, err := env.newFilter(n.Cond); err != nil {
 		return nil, err // now rather than in every goroutine
 	}
-	return &filter{n.Cond, env.BatchRows}, nil
+	return &filter{n.Cond, env}, nil
 }
 
 func (f *filter) NewStep() (Step, error) {
-	e, err := eval.NewFilter(f.cond, f.rows)
+	e, err := f.env.newFilter(f.cond)
 	return &filterStep{filter: e}, err
 }
 
@@ -49,16 +49,16 @@ func (*filterStep) Close() error                      { return nil }
 // A project computes columns.
 type project struct {
 	exprs []formula
-	rows  int
+	env   *Env
 }
 
 func newProject(n *physical.Project, env *Env) (*project, error) {
 	f, err := compileFormulas(n.Exprs)
-	return &project{f, env.BatchRows}, err
+	return &project{f, env}, err
 }
 
 func (p *project) NewStep() (Step, error) {
-	return &projectStep{exprs: computers(p.exprs, p.rows), cols: make([]*vector.Vector, len(p.exprs))}, nil
+	return &projectStep{exprs: computers(p.exprs, p.env), cols: make([]*vector.Vector, len(p.exprs))}, nil
 }
 
 func (*project) Close() error { return nil }

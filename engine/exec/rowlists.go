@@ -203,7 +203,7 @@ func (a *rowLists) sort(ctx context.Context, n int) error {
 		return err
 	}
 	entries, long := make([]sortEntry, 0, a.rows.n), &longKeys{}
-	enc := a.spec.order.encoder(a.agg.env.BatchRows)
+	enc := a.spec.order.encoder(a.agg.env)
 	lanes := make([]lane, len(a.rows.cols))
 	var ids identity
 	b := &vector.Batch{Cols: make([]*vector.Vector, len(a.rows.cols))}

@@ -24,6 +24,7 @@ var ErrDone = errors.New("no more rows are wanted")
 // it reserved from the budget is given back and every goroutine that it started has ended.
 func Run(ctx context.Context, root physical.Node, env *Env, out Sink) error {
 	r := &runner{env: env.withDefaults(), cause: causeOf(ctx)}
+	r.env.ctx = ctx
 	err := guard(func() error {
 		p, err := r.compile(root)
 		if err != nil {

@@ -91,7 +91,7 @@ type sortLocal struct {
 }
 
 func (s *sorter) NewLocal() (Local, error) {
-	return &sortLocal{sorter: s, encoder: s.order.encoder(s.env.BatchRows), rows: newStore(s.types, s.acct)}, nil
+	return &sortLocal{sorter: s, encoder: s.order.encoder(s.env), rows: newStore(s.types, s.acct)}, nil
 }
 
 func (l *sortLocal) Push(ctx context.Context, b *vector.Batch) error {

@@ -107,10 +107,10 @@ type keyEncoder struct {
 	cursor  []uint32
 }
 
-func (o *sortOrder) encoder(batchRows int) *keyEncoder {
+func (o *sortOrder) encoder(env *Env) *keyEncoder {
 	e := &keyEncoder{order: o, vals: make([]*vector.Vector, len(o.keys))}
 	for _, k := range o.keys {
-		e.cols = append(e.cols, k.expr.computer(batchRows))
+		e.cols = append(e.cols, k.expr.computer(env))
 	}
 	return e
 }

@@ -148,8 +148,8 @@ func (w *window) Close() error { return nil }
 
 func (w *window) NewStep() (Step, error) {
 	return &windowStep{
-		window: w, parts: computers(w.parts, w.runner.env.BatchRows), order: computers(w.order, w.runner.env.BatchRows),
-		extra: computers(w.extra, w.runner.env.BatchRows), rows: newStore(w.types, w.acct), keys: rowEncoder{compares: true},
+		window: w, parts: computers(w.parts, w.runner.env), order: computers(w.order, w.runner.env),
+		extra: computers(w.extra, w.runner.env), rows: newStore(w.types, w.acct), keys: rowEncoder{compares: true},
 	}, nil
 }
 

@@ -39,7 +39,7 @@ func (w *window) aggregate(ctx context.Context, rows *store, f *frames, calls []
 	if levels := int64(bits.Len(uint(n))); seen > 4*int64(n)*levels+4096 {
 		direct = nil
 		for _, i := range calls {
-			if c := &w.calls[i]; !expr.HasState(expr.Aggregate{Func: c.Func, Distinct: c.Distinct}) {
+			if c := &w.calls[i]; !expr.HasState(expr.Aggregate{Func: c.Func, Distinct: c.Distinct, User: c.User}) {
 				direct = append(direct, i)
 			} else {
 				treed = append(treed, i)
@@ -124,7 +124,7 @@ func (w *window) over(calls []int) []expr.Aggregate {
 	}
 	for k, i := range calls {
 		c := &w.calls[i]
-		a := expr.Aggregate{At: c.Pos, Func: c.Func, Distinct: c.Distinct, Typ: c.Typ}
+		a := expr.Aggregate{At: c.Pos, Func: c.Func, Distinct: c.Distinct, Typ: c.Typ, User: c.User}
 		for _, at := range c.args {
 			a.Args = append(a.Args, input(at))
 		}

@@ -121,9 +121,13 @@ const StateSpec = 1
 //	stddev*, var*            BIGINT values, DOUBLE mean, DOUBLE sum of squared differences (Welford)
 //	corr, covar_*, regr_*    BIGINT pairs, DOUBLE means of y and x, sums of squared differences of y and x, sum of their products
 //	bit_*, product           the value; NULL where there was none
+//	a user's                 as it says
 //
 // Only aggregates that HasState names have one.
 func StateTypes(a Aggregate) []sqltype.Type {
+	if a.User != nil {
+		return a.User.State
+	}
 	bigint, double := sqltype.Of(sqltype.Int64), sqltype.Of(sqltype.Float64)
 	switch a.Func {
 	case "count", "count_star":

@@ -60,6 +60,9 @@ func Ordered(name string) bool {
 // HasState tells whether a can be computed in halves: a partial state holds what its rows amount to. Where not, all rows of a group
 // have to be in one place first.
 func HasState(a Aggregate) bool {
+	if a.User != nil {
+		return !a.Distinct
+	}
 	switch a.Func {
 	case "approx_distinct", "arg_max", "arg_min", "median":
 		return false

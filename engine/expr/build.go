@@ -523,7 +523,7 @@ func StableValue(name string, start time.Time) (Value, bool) {
 
 // SettleStable is e with the value of each Stable function in it, as StableValue gives it.
 func SettleStable(e Expr, start time.Time) Expr {
-	if c, ok := e.(*Call); ok && len(c.Args) == 0 {
+	if c, ok := e.(*Call); ok && len(c.Args) == 0 && c.User == nil {
 		if v, ok := StableValue(c.Func, start); ok {
 			return NewLiteral(v, c.P)
 		}
@@ -542,8 +542,7 @@ func all(e Expr, most Volatility) bool {
 	ok := true
 	Walk(e, func(x Expr) bool {
 		if c, isCall := x.(*Call); isCall {
-			f := LookupFunction(c.Func)
-			ok = ok && f != nil && f.Volatility <= most
+			ok = ok && c.volatility() <= most
 		}
 		return ok
 	})

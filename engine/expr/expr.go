@@ -3,6 +3,7 @@
 package expr
 
 import (
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 )
@@ -115,6 +116,7 @@ type (
 		Func string
 		Args []Expr
 		Typ  sqltype.Type
+		User *function.Signature // nil: built in
 	}
 )
 
@@ -228,6 +230,7 @@ type Aggregate struct {
 	Filter   Expr        // nil: every row counts
 	OrderBy  []SortOrder // of an aggregate that depends on the order of its input
 	Typ      sqltype.Type
+	User     *function.Signature // nil: built in
 }
 
 // A SortOrder is one key of an ordering.

@@ -4,18 +4,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 )
 
 // A Volatility says what a function's result depends on.
-type Volatility uint8
+type Volatility = function.Volatility
 
-// The volatilities, as in PostgreSQL. Only an Immutable function is folded into a constant or computed once per dictionary.
+// The volatilities. A Stable built-in function is a literal by the time a plan runs (see StableValue).
 const (
-	Immutable Volatility = iota // its arguments
-	Stable                      // its arguments and the query's start: a literal by the time a plan runs (see StableValue)
-	Volatile                    // each call may give another result
+	Immutable = function.Immutable
+	Stable    = function.Stable
+	Volatile  = function.Volatile
 )
 
 // A Parameter is what an overload takes at one place: a sqltype.Kind, or one of the patterns below. A Decimal takes any precision

@@ -55,7 +55,7 @@ func Equal(a, b Expr) bool {
 		return ok && a.Negated == b.Negated && Equal(a.X, b.X) && slices.EqualFunc(a.List, b.List, Value.Identical)
 	case *Call:
 		b, ok := b.(*Call)
-		return ok && a.Func == b.Func && a.Typ.Equal(b.Typ) && slices.EqualFunc(a.Args, b.Args, Equal)
+		return ok && a.Func == b.Func && a.User == b.User && a.Typ.Equal(b.Typ) && slices.EqualFunc(a.Args, b.Args, Equal)
 	}
 	return false
 }
@@ -153,7 +153,7 @@ func appendValueKey(dst []byte, v Value) []byte {
 
 // Equal tells whether a and b are the same aggregate, wherever they stand.
 func (a Aggregate) Equal(b Aggregate) bool {
-	return a.Func == b.Func && a.Distinct == b.Distinct && a.Typ.Equal(b.Typ) && Equal(a.Filter, b.Filter) &&
+	return a.Func == b.Func && a.User == b.User && a.Distinct == b.Distinct && a.Typ.Equal(b.Typ) && Equal(a.Filter, b.Filter) &&
 		slices.EqualFunc(a.Args, b.Args, Equal) && slices.EqualFunc(a.OrderBy, b.OrderBy, func(x, y SortOrder) bool {
 		return x.Desc == y.Desc && x.NullsFirst == y.NullsFirst && Equal(x.Expr, y.Expr)
 	})

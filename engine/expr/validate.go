@@ -72,6 +72,9 @@ func areBool(es ...Expr) bool {
 
 // wellTypedCall tells whether e is what Resolve makes of its arguments' types.
 func wellTypedCall(e *Call) bool {
+	if e.User != nil {
+		return !e.User.IsAggregate() && wellTypedUser(e.User, e.Args, e.Typ)
+	}
 	f := functionByName[e.Func]
 	if f == nil || f.Name != e.Func {
 		return false

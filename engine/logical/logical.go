@@ -6,6 +6,7 @@ package logical
 import (
 	"github.com/fletchdb/fletch/engine/catalog"
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 )
@@ -260,8 +261,9 @@ type Window struct {
 
 // A Plan is a bound statement: the root, whose columns are the result's, and what the result calls them.
 type Plan struct {
-	Root  Node
-	Names []string
+	Root      Node
+	Names     []string
+	Functions []*function.Signature // that it calls besides the built-in ones
 }
 
 // Columns are the columns read.

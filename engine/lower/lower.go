@@ -381,7 +381,7 @@ func (l *lowerer) window(n *logical.Window, need logical.ColSet) (rel, error) {
 	for _, c := range n.Calls {
 		a, _ := logical.MapAggregate(c.Aggregate, m.expr)
 		w.Calls = append(w.Calls, physical.WindowCall{
-			Func: a.Func, Args: a.Args, Distinct: a.Distinct, Filter: a.Filter, IgnoreNulls: c.IgnoreNulls, Frame: c.Frame, Typ: a.Typ, Pos: a.At,
+			Func: a.Func, Args: a.Args, Distinct: a.Distinct, Filter: a.Filter, IgnoreNulls: c.IgnoreNulls, Frame: c.Frame, Typ: a.Typ, Pos: a.At, User: a.User,
 		})
 		w.Names = append(w.Names, c.Col.Name)
 		out.cols = append(out.cols, c.Col.ID)

@@ -157,7 +157,7 @@ func strictColumns(e expr.Expr, out logical.ColSet) {
 	case *expr.In:
 		strictColumns(e.X, out)
 	case *expr.Call:
-		if f := expr.LookupFunction(e.Func); f != nil && !f.Lenient {
+		if e.Strict() {
 			for _, a := range e.Args {
 				strictColumns(a, out)
 			}

@@ -206,3 +206,55 @@ func (p *parser) closeType(end byte) {
 		p.unexpected(">")
 	}
 }
+
+// A Signature is a function's parameters and result.
+type Signature struct {
+	Params   []*ast.TypeName
+	Variadic bool // the last parameter may be repeated
+	Result   *ast.TypeName
+}
+
+// ParseSignature parses a function's signature: (BIGINT, VARIADIC VARCHAR) RETURNS DOUBLE PRECISION. Errors are those of Parse.
+func ParseSignature(text string) (*Signature, error) {
+	s := &Signature{}
+	err := piece(text, func(p *parser) {
+		p.expect('(')
+		for !p.accept(')') {
+			s.Variadic = p.acceptWord(kwVariadic)
+			s.Params = append(s.Params, p.typeName())
+			if s.Variadic || !p.accept(',') {
+				p.expect(')')
+				break
+			}
+		}
+		if p.tok.kind != tokIdent || !strings.EqualFold(p.lex.src[p.tok.start:p.tok.end], "returns") {
+			p.unexpected("RETURNS")
+		}
+		p.advance()
+		s.Result = p.typeName()
+	})
+	return s, err
+}
+
+// ParseType parses the name of a type. Errors are those of Parse.
+func ParseType(text string) (t *ast.TypeName, err error) {
+	err = piece(text, func(p *parser) { t = p.typeName() })
+	return t, err
+}
+
+// piece parses a text that is no statement.
+func piece(text string, read func(*parser)) error {
+	if err := check(text); err != nil {
+		return err
+	}
+	p := parser{lex: lexer{src: text}}
+	p.tok = p.lex.next()
+	read(&p)
+	if p.err == nil && p.tok.kind != tokEnd {
+		p.unexpected("")
+	}
+	if p.err != nil {
+		return p.err
+	}
+	return nil
+}

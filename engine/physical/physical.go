@@ -5,6 +5,7 @@ package physical
 
 import (
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/sqltype"
 )
 
@@ -296,6 +297,7 @@ type WindowCall struct {
 	Frame       Frame
 	Typ         sqltype.Type
 	Pos         expr.At
+	User        *function.Signature // nil: built in
 }
 
 // A FrameUnit says what a frame's bounds count.

@@ -56,6 +56,7 @@ const (
 	Unauthenticated   Code = "invalid_authorization"        // 28000
 	ObjectNotInState  Code = "object_not_in_required_state" // 55000
 	UnknownSetting    Code = "undefined_setting"            // 42704
+	FunctionFailed    Code = "external_routine_exception"   // 38000: code of a function that is not built in
 	Internal          Code = "internal_error"               // XX000: a fault of Fletch itself
 )
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fletchdb/fletch/engine/expr"
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/hash"
 	"github.com/fletchdb/fletch/engine/sqltype"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
@@ -12,21 +13,26 @@ import (
 	"github.com/fletchdb/fletch/services/internal/identity"
 )
 
-// Capabilities is what this build can run.
-func Capabilities() *identityv1.Capabilities {
+// capabilities is what this build can run, with the functions that it was given.
+func capabilities(library *function.Library) *identityv1.Capabilities {
 	c := &identityv1.Capabilities{HashSpec: hash.Spec, AggregateStateSpec: expr.StateSpec}
 	c.Messages, c.Enums = identity.Known(
 		planv1.File_fletch_plan_v1_plan_proto, planv1.File_fletch_plan_v1_expression_proto, planv1.File_fletch_plan_v1_type_proto, planv1.File_fletch_plan_v1_value_proto,
 	)
 	for _, f := range expr.Functions() {
 		for _, o := range f.Overloads {
-			c.Functions = append(c.Functions, function(f.Name, volatilities[f.Volatility], o))
+			c.Functions = append(c.Functions, builtIn(f.Name, f.Volatility, o))
 		}
 	}
 	for _, a := range expr.AggregateFunctions() {
 		for _, o := range a.Overloads {
-			c.Functions = append(c.Functions, function(a.Name, volatilities[expr.Immutable], o))
+			c.Functions = append(c.Functions, builtIn(a.Name, expr.Immutable, o))
 		}
+	}
+	for _, s := range library.All() {
+		c.Functions = append(c.Functions, &identityv1.Function{
+			Name: s.Name, Arguments: s.Parameters(), Result: function.Text(s.Result), Volatility: s.Volatility.String(), Version: s.Version, State: function.Texts(s.State),
+		})
 	}
 	slices.SortFunc(c.Functions, func(a, b *identityv1.Function) int {
 		if n := strings.Compare(a.GetName(), b.GetName()); n != 0 {
@@ -37,11 +43,9 @@ func Capabilities() *identityv1.Capabilities {
 	return c
 }
 
-var volatilities = map[expr.Volatility]string{expr.Immutable: "immutable", expr.Stable: "stable", expr.Volatile: "volatile"}
-
-// function is one overload. Its result is told where it does not depend on more than the kinds of the arguments.
-func function(name, volatility string, o expr.Overload) *identityv1.Function {
-	m := &identityv1.Function{Name: name, Result: "any", Volatility: volatility}
+// builtIn is one overload of a built-in function. Its result is told where it does not depend on more than the kinds of the arguments.
+func builtIn(name string, volatility expr.Volatility, o expr.Overload) *identityv1.Function {
+	m := &identityv1.Function{Name: name, Result: "any", Volatility: volatility.String()}
 	fixed := true
 	var args []sqltype.Type
 	for _, p := range o.Params {

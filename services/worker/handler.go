@@ -156,7 +156,7 @@ func (w *Worker) newTask(ctx context.Context, a *attempt, req *workerv1.SetPlanR
 	if len(req.GetToken()) != 16 {
 		return nil, sqlerr.New(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: the token has 16 bytes")
 	}
-	root, out, err := codec.Decode(req.GetFragment())
+	root, out, err := codec.Decode(req.GetFragment(), w.library)
 	if err != nil {
 		return nil, err
 	}

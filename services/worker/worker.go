@@ -20,6 +20,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/fletchdb/fletch/engine/bind"
+	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/scan/files"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
@@ -46,11 +48,18 @@ type config struct {
 	drainTimeout time.Duration
 	patience     time.Duration // with a reader that stops reading
 	view         func(files.FS) files.FS
+	functions    []function.Function
 }
 
 // WithVersion sets the user's own version string: workers of different versions never meet in one query. It is at most 128
 // bytes of UTF-8 without control characters; the default is empty, and then workers are told apart by their build.
 func WithVersion(version string) Option { return func(c *config) { c.version = version } }
+
+// WithFunction adds a function that queries may call. It may be given more than once. Workers that differ in their functions, or in
+// these' versions, never meet in one query.
+func WithFunction(f function.Function) Option {
+	return func(c *config) { c.functions = append(c.functions, f) }
+}
 
 // WithListen sets HOST:PORT to listen on; the default is 127.0.0.1:0, a free port.
 func WithListen(addr string) Option { return func(c *config) { c.listen = addr } }
@@ -95,6 +104,7 @@ type Worker struct {
 	cfg     config
 	self    *identityv1.Identity
 	caps    *identityv1.Capabilities
+	library *function.Library
 	started time.Time
 	server  *httpserve.Server
 	dialer  *httpserve.Dialer
@@ -126,13 +136,17 @@ func New(options ...Option) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	library, err := bind.Functions(c.functions)
+	if err != nil {
+		return nil, err
+	}
 	files, err := newOpener(c.readRoots, c.view)
 	if err != nil {
 		return nil, err
 	}
-	caps := Capabilities()
+	caps := capabilities(library)
 	w := &Worker{
-		cfg: c, caps: caps, started: time.Now(), log: c.logger, files: files,
+		cfg: c, caps: caps, library: library, started: time.Now(), log: c.logger, files: files,
 		self: &identityv1.Identity{
 			Version: c.version, Protocol: identity.Protocol(), InstanceId: identity.NewInstance(), Build: identity.Build(), Capabilities: identity.Digest(caps),
 		},

@@ -59,13 +59,13 @@ func (t *Table) Nulls(column int) int64 {
 }
 
 // NewSource is the scan of a table. Rows come in the table's order for a single reader.
-func NewSource(t *Table, scan *physical.Scan, env *exec.Env) (exec.Source, error) {
+func NewSource(ctx context.Context, t *Table, scan *physical.Scan, env *exec.Env) (exec.Source, error) {
 	for _, c := range scan.Columns {
 		if c.Index < 0 || c.Index >= len(t.fields) || !t.fields[c.Index].Type.Equal(c.Type) {
 			return nil, sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: table %q has no column %d of type %s", scan.Table, c.Index, c.Type)
 		}
 	}
-	s := &source{table: t, scan: scan, env: env, rows: int64(env.BatchRows)}
+	s := &source{ctx: ctx, table: t, scan: scan, env: env, rows: int64(env.BatchRows)}
 	if s.rows <= 0 {
 		s.rows = vector.DefaultBatch
 	}
@@ -77,7 +77,8 @@ type source struct {
 	table *Table
 	scan  *physical.Scan
 	env   *exec.Env
-	rows  int64 // per batch
+	rows  int64           // per batch
+	ctx   context.Context // the scan's, which is open no longer
 	next  atomic.Int64
 }
 
@@ -87,7 +88,7 @@ func (s *source) MaxReaders() int { return max(1, len(s.table.batches)) }
 func (s *source) NewReader() (exec.Reader, error) {
 	r := &reader{source: s}
 	if s.scan.Filter != nil {
-		f, err := eval.NewFilter(s.scan.Filter, int(s.rows))
+		f, err := eval.NewFilter(s.ctx, s.scan.Filter, int(s.rows))
 		if err != nil {
 			return nil, err
 		}

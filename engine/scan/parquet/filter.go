@@ -46,7 +46,7 @@ func newFilters(s *source) ([]*filter, error) {
 	list, conds = append(list, risky...), append(conds, riskyConds...)
 	for i, f := range list {
 		var err error
-		if f.cond, err = eval.NewFilter(conds[i], s.batch); err != nil {
+		if f.cond, err = eval.NewFilter(s.ctx, conds[i], s.batch); err != nil {
 			return nil, err
 		}
 		f.weight = eval.Cost(conds[i])

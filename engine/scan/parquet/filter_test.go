@@ -129,7 +129,7 @@ func (f *physicalFile) ids(t *testing.T, filter expr.Expr, env *exec.Env, probes
 // expected is ids by the unfiltered rows and the filter over whole batches.
 func (f *physicalFile) expected(t *testing.T, filter expr.Expr) (ids []int64) {
 	t.Helper()
-	p, err := eval.NewFilter(filter, 512)
+	p, err := eval.NewFilter(t.Context(), filter, 512)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,8 @@ type source struct {
 	files   []*openFile
 	morsels []morsel
 	next    atomic.Int64
-	batch   int // rows
+	batch   int             // rows
+	ctx     context.Context // the scan's, which is open no longer
 	filter  []expr.Expr
 	runtime []runtimeFilter
 	budget  *budget.Budget
@@ -51,7 +52,7 @@ type runtimeFilter struct {
 // FileChanged where a file is not the one that was planned, with Unsupported for a column that cannot be read, and as
 // files.FS and Open do. The order of rows is the files' only for a single reader.
 func NewSource(ctx context.Context, in files.FS, cache *Cache, scan *physical.Scan, env *exec.Env) (exec.Source, error) {
-	s := &source{scan: scan, in: in, batch: env.BatchRows, budget: env.Budget, metrics: env.Metrics.Of(scan)}
+	s := &source{ctx: ctx, scan: scan, in: in, batch: env.BatchRows, budget: env.Budget, metrics: env.Metrics.Of(scan)}
 	if s.batch <= 0 {
 		s.batch = vector.DefaultBatch
 	}

@@ -210,6 +210,9 @@ func Digest(c *identityv1.Capabilities) string {
 	}
 	for _, f := range c.GetFunctions() {
 		lines = append(lines, fmt.Sprintf("function %s(%s) %s %s %s", f.GetName(), strings.Join(f.GetArguments(), ","), f.GetResult(), f.GetVolatility(), f.GetVersion()))
+		if len(f.GetState()) > 0 {
+			lines = append(lines, fmt.Sprintf("state %s(%s) %s", f.GetName(), strings.Join(f.GetArguments(), ","), strings.Join(f.GetState(), ",")))
+		}
 	}
 	lines = append(lines, fmt.Sprintf("hash_spec %d", c.GetHashSpec()), fmt.Sprintf("aggregate_state_spec %d", c.GetAggregateStateSpec()))
 	slices.Sort(lines)

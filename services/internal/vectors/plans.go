@@ -174,7 +174,7 @@ func decode(ctx context.Context, e *engine.Engine, b []byte, files map[string]ph
 	if err := proto.Unmarshal(b, was); err != nil {
 		return []string{"no message"}
 	}
-	root, output, err := codec.Decode(was)
+	root, output, err := codec.Decode(was, nil)
 	if err != nil {
 		return []string{"refused: " + failure(err)}
 	}

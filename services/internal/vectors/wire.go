@@ -79,7 +79,7 @@ var codes = []sqlerr.Code{
 	sqlerr.DivisionByZero, sqlerr.OutOfRange, sqlerr.InvalidText, sqlerr.InvalidDatetime, sqlerr.DatetimeOverflow, sqlerr.InvalidParameter, sqlerr.InvalidRegex,
 	sqlerr.InvalidUTF8, sqlerr.NotNull, sqlerr.Cardinality, sqlerr.StatementTooLarge, sqlerr.MemoryLimit, sqlerr.DiskFull, sqlerr.TooManyQueries, sqlerr.Canceled,
 	sqlerr.Timeout, sqlerr.FileNotFound, sqlerr.FileCorrupt, sqlerr.FileChanged, sqlerr.FileDenied, sqlerr.IO, sqlerr.InvalidPlan, sqlerr.NoWorker,
-	sqlerr.WorkerLost, sqlerr.VersionMismatch, sqlerr.Draining, sqlerr.Unauthenticated, sqlerr.ObjectNotInState, sqlerr.UnknownSetting, sqlerr.Internal,
+	sqlerr.WorkerLost, sqlerr.VersionMismatch, sqlerr.Draining, sqlerr.Unauthenticated, sqlerr.ObjectNotInState, sqlerr.UnknownSetting, sqlerr.FunctionFailed, sqlerr.Internal,
 }
 
 func sample(code sqlerr.Code) *sqlerr.Error {
@@ -143,7 +143,7 @@ func fragment(root *planv1.Node, partitions int) *planv1.Fragment {
 // deepest is the greatest number, up to most, whose plan is taken.
 func deepest(most int, plan func(int) *planv1.Fragment) int {
 	return sort.Search(most, func(n int) bool {
-		_, _, err := codec.Decode(plan(n + 1))
+		_, _, err := codec.Decode(plan(n+1), nil)
 		return err != nil
 	})
 }

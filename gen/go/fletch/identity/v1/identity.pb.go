@@ -506,7 +506,7 @@ func (x *Load) GetMemoryLimit() uint64 {
 //
 // Its digest is the first 32 hex digits (lower case) of SHA-256 over these lines, sorted bytewise, each ended by a line feed:
 // "message NAME N,N,…" and "enum NAME N,N,…" with ascending numbers, "function NAME(TYPE,TYPE,…) TYPE VOLATILITY VERSION",
-// "hash_spec N", "aggregate_state_spec N".
+// "state NAME(TYPE,TYPE,…) TYPE,TYPE,…" of a function that has state, "hash_spec N", "aggregate_state_spec N".
 type Capabilities struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Every message of a plan with the field numbers this build knows, ascending by name.
@@ -710,7 +710,10 @@ type Function struct {
 	// "immutable", "stable" or "volatile", as in PostgreSQL.
 	Volatility string `protobuf:"bytes,4,opt,name=volatility,proto3" json:"volatility,omitempty"`
 	// Version of what it computes; it grows when answers change. Empty for built-in functions, which the protocol version covers.
-	Version       string `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
+	Version string `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
+	// Of an aggregate function that the worker's owner gave: types of the columns that hold a partial state, as SQL text. Empty for
+	// all others.
+	State         []string `protobuf:"bytes,6,rep,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -780,6 +783,13 @@ func (x *Function) GetVersion() string {
 	return ""
 }
 
+func (x *Function) GetState() []string {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
 var File_fletch_identity_v1_identity_proto protoreflect.FileDescriptor
 
 const file_fletch_identity_v1_identity_proto_rawDesc = "" +
@@ -829,7 +839,7 @@ const file_fletch_identity_v1_identity_proto_rawDesc = "" +
 	"\x06fields\x18\x02 \x03(\rR\x06fields\"7\n" +
 	"\tKnownEnum\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06values\x18\x02 \x03(\x05R\x06values\"\x8e\x01\n" +
+	"\x06values\x18\x02 \x03(\x05R\x06values\"\xa4\x01\n" +
 	"\bFunction\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\targuments\x18\x02 \x03(\tR\targuments\x12\x16\n" +
@@ -837,7 +847,8 @@ const file_fletch_identity_v1_identity_proto_rawDesc = "" +
 	"\n" +
 	"volatility\x18\x04 \x01(\tR\n" +
 	"volatility\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\tR\aversion*d\n" +
+	"\aversion\x18\x05 \x01(\tR\aversion\x12\x14\n" +
+	"\x05state\x18\x06 \x03(\tR\x05state*d\n" +
 	"\vWorkerState\x12\x1c\n" +
 	"\x18WORKER_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12WORKER_STATE_READY\x10\x01\x12\x19\n" +

@@ -987,7 +987,9 @@ type Call struct {
 	// The arguments, coerced to the types of the chosen overload.
 	Arguments []*Expression `protobuf:"bytes,2,rep,name=arguments,proto3" json:"arguments,omitempty"`
 	// Type of the result.
-	Type          *Type `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	Type *Type `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	// Which function of the worker's owner it is; absent of a built-in one.
+	User          *UserFunction `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1043,6 +1045,68 @@ func (x *Call) GetType() *Type {
 	return nil
 }
 
+func (x *Call) GetUser() *UserFunction {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+// UserFunction tells which of the functions that a worker's owner gave it is meant. A reader that lacks it refuses the plan.
+type UserFunction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types of its parameters as SQL text, as in the capabilities; a trailing "…" repeats the last.
+	Parameters []string `protobuf:"bytes,1,rep,name=parameters,proto3" json:"parameters,omitempty"`
+	// Its version, as in the capabilities.
+	Version       string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UserFunction) Reset() {
+	*x = UserFunction{}
+	mi := &file_fletch_plan_v1_expression_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UserFunction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UserFunction) ProtoMessage() {}
+
+func (x *UserFunction) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_plan_v1_expression_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UserFunction.ProtoReflect.Descriptor instead.
+func (*UserFunction) Descriptor() ([]byte, []int) {
+	return file_fletch_plan_v1_expression_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *UserFunction) GetParameters() []string {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+func (x *UserFunction) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
 // AggregateCall is a call of an aggregate function.
 type AggregateCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1059,14 +1123,16 @@ type AggregateCall struct {
 	// Type of the result.
 	Type *Type `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`
 	// Where it stands in the statement, for errors; absent where there is no place.
-	Position      *Position `protobuf:"bytes,7,opt,name=position,proto3" json:"position,omitempty"`
+	Position *Position `protobuf:"bytes,7,opt,name=position,proto3" json:"position,omitempty"`
+	// Which function of the worker's owner it is; absent of a built-in one.
+	User          *UserFunction `protobuf:"bytes,8,opt,name=user,proto3" json:"user,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AggregateCall) Reset() {
 	*x = AggregateCall{}
-	mi := &file_fletch_plan_v1_expression_proto_msgTypes[12]
+	mi := &file_fletch_plan_v1_expression_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1078,7 +1144,7 @@ func (x *AggregateCall) String() string {
 func (*AggregateCall) ProtoMessage() {}
 
 func (x *AggregateCall) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_expression_proto_msgTypes[12]
+	mi := &file_fletch_plan_v1_expression_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1091,7 +1157,7 @@ func (x *AggregateCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AggregateCall.ProtoReflect.Descriptor instead.
 func (*AggregateCall) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_expression_proto_rawDescGZIP(), []int{12}
+	return file_fletch_plan_v1_expression_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AggregateCall) GetFunction() string {
@@ -1143,6 +1209,13 @@ func (x *AggregateCall) GetPosition() *Position {
 	return nil
 }
 
+func (x *AggregateCall) GetUser() *UserFunction {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
 // SortKey is one key of an ordering.
 type SortKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1158,7 +1231,7 @@ type SortKey struct {
 
 func (x *SortKey) Reset() {
 	*x = SortKey{}
-	mi := &file_fletch_plan_v1_expression_proto_msgTypes[13]
+	mi := &file_fletch_plan_v1_expression_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1243,7 @@ func (x *SortKey) String() string {
 func (*SortKey) ProtoMessage() {}
 
 func (x *SortKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_plan_v1_expression_proto_msgTypes[13]
+	mi := &file_fletch_plan_v1_expression_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1256,7 @@ func (x *SortKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SortKey.ProtoReflect.Descriptor instead.
 func (*SortKey) Descriptor() ([]byte, []int) {
-	return file_fletch_plan_v1_expression_proto_rawDescGZIP(), []int{13}
+	return file_fletch_plan_v1_expression_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SortKey) GetExpression() *Expression {
@@ -1262,11 +1335,17 @@ const file_fletch_plan_v1_expression_proto_rawDesc = "" +
 	"\x02In\x124\n" +
 	"\aoperand\x18\x01 \x01(\v2\x1a.fletch.plan.v1.ExpressionR\aoperand\x12-\n" +
 	"\x06values\x18\x02 \x03(\v2\x15.fletch.plan.v1.ValueR\x06values\x12\x18\n" +
-	"\anegated\x18\x03 \x01(\bR\anegated\"\x86\x01\n" +
+	"\anegated\x18\x03 \x01(\bR\anegated\"\xb8\x01\n" +
 	"\x04Call\x12\x1a\n" +
 	"\bfunction\x18\x01 \x01(\tR\bfunction\x128\n" +
 	"\targuments\x18\x02 \x03(\v2\x1a.fletch.plan.v1.ExpressionR\targuments\x12(\n" +
-	"\x04type\x18\x03 \x01(\v2\x14.fletch.plan.v1.TypeR\x04type\"\xc9\x02\n" +
+	"\x04type\x18\x03 \x01(\v2\x14.fletch.plan.v1.TypeR\x04type\x120\n" +
+	"\x04user\x18\x04 \x01(\v2\x1c.fletch.plan.v1.UserFunctionR\x04user\"H\n" +
+	"\fUserFunction\x12\x1e\n" +
+	"\n" +
+	"parameters\x18\x01 \x03(\tR\n" +
+	"parameters\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\"\xfb\x02\n" +
 	"\rAggregateCall\x12\x1a\n" +
 	"\bfunction\x18\x01 \x01(\tR\bfunction\x128\n" +
 	"\targuments\x18\x02 \x03(\v2\x1a.fletch.plan.v1.ExpressionR\targuments\x12\x1a\n" +
@@ -1274,7 +1353,8 @@ const file_fletch_plan_v1_expression_proto_rawDesc = "" +
 	"\x06filter\x18\x04 \x01(\v2\x1a.fletch.plan.v1.ExpressionR\x06filter\x122\n" +
 	"\border_by\x18\x05 \x03(\v2\x17.fletch.plan.v1.SortKeyR\aorderBy\x12(\n" +
 	"\x04type\x18\x06 \x01(\v2\x14.fletch.plan.v1.TypeR\x04type\x124\n" +
-	"\bposition\x18\a \x01(\v2\x18.fletch.plan.v1.PositionR\bposition\"\x86\x01\n" +
+	"\bposition\x18\a \x01(\v2\x18.fletch.plan.v1.PositionR\bposition\x120\n" +
+	"\x04user\x18\b \x01(\v2\x1c.fletch.plan.v1.UserFunctionR\x04user\"\x86\x01\n" +
 	"\aSortKey\x12:\n" +
 	"\n" +
 	"expression\x18\x01 \x01(\v2\x1a.fletch.plan.v1.ExpressionR\n" +
@@ -1313,7 +1393,7 @@ func file_fletch_plan_v1_expression_proto_rawDescGZIP() []byte {
 }
 
 var file_fletch_plan_v1_expression_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_fletch_plan_v1_expression_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_fletch_plan_v1_expression_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_fletch_plan_v1_expression_proto_goTypes = []any{
 	(CompareOp)(0),        // 0: fletch.plan.v1.CompareOp
 	(LogicOp)(0),          // 1: fletch.plan.v1.LogicOp
@@ -1329,15 +1409,16 @@ var file_fletch_plan_v1_expression_proto_goTypes = []any{
 	(*Cast)(nil),          // 11: fletch.plan.v1.Cast
 	(*In)(nil),            // 12: fletch.plan.v1.In
 	(*Call)(nil),          // 13: fletch.plan.v1.Call
-	(*AggregateCall)(nil), // 14: fletch.plan.v1.AggregateCall
-	(*SortKey)(nil),       // 15: fletch.plan.v1.SortKey
-	(*Value)(nil),         // 16: fletch.plan.v1.Value
-	(*Type)(nil),          // 17: fletch.plan.v1.Type
+	(*UserFunction)(nil),  // 14: fletch.plan.v1.UserFunction
+	(*AggregateCall)(nil), // 15: fletch.plan.v1.AggregateCall
+	(*SortKey)(nil),       // 16: fletch.plan.v1.SortKey
+	(*Value)(nil),         // 17: fletch.plan.v1.Value
+	(*Type)(nil),          // 18: fletch.plan.v1.Type
 }
 var file_fletch_plan_v1_expression_proto_depIdxs = []int32{
 	3,  // 0: fletch.plan.v1.Expression.position:type_name -> fletch.plan.v1.Position
 	4,  // 1: fletch.plan.v1.Expression.input:type_name -> fletch.plan.v1.Input
-	16, // 2: fletch.plan.v1.Expression.literal:type_name -> fletch.plan.v1.Value
+	17, // 2: fletch.plan.v1.Expression.literal:type_name -> fletch.plan.v1.Value
 	5,  // 3: fletch.plan.v1.Expression.compare:type_name -> fletch.plan.v1.Compare
 	6,  // 4: fletch.plan.v1.Expression.logic:type_name -> fletch.plan.v1.Logic
 	7,  // 5: fletch.plan.v1.Expression.not:type_name -> fletch.plan.v1.Not
@@ -1346,7 +1427,7 @@ var file_fletch_plan_v1_expression_proto_depIdxs = []int32{
 	11, // 8: fletch.plan.v1.Expression.cast:type_name -> fletch.plan.v1.Cast
 	12, // 9: fletch.plan.v1.Expression.in:type_name -> fletch.plan.v1.In
 	13, // 10: fletch.plan.v1.Expression.call:type_name -> fletch.plan.v1.Call
-	17, // 11: fletch.plan.v1.Input.type:type_name -> fletch.plan.v1.Type
+	18, // 11: fletch.plan.v1.Input.type:type_name -> fletch.plan.v1.Type
 	0,  // 12: fletch.plan.v1.Compare.op:type_name -> fletch.plan.v1.CompareOp
 	2,  // 13: fletch.plan.v1.Compare.left:type_name -> fletch.plan.v1.Expression
 	2,  // 14: fletch.plan.v1.Compare.right:type_name -> fletch.plan.v1.Expression
@@ -1356,26 +1437,28 @@ var file_fletch_plan_v1_expression_proto_depIdxs = []int32{
 	2,  // 18: fletch.plan.v1.IsNull.operand:type_name -> fletch.plan.v1.Expression
 	10, // 19: fletch.plan.v1.Case.whens:type_name -> fletch.plan.v1.When
 	2,  // 20: fletch.plan.v1.Case.otherwise:type_name -> fletch.plan.v1.Expression
-	17, // 21: fletch.plan.v1.Case.type:type_name -> fletch.plan.v1.Type
+	18, // 21: fletch.plan.v1.Case.type:type_name -> fletch.plan.v1.Type
 	2,  // 22: fletch.plan.v1.When.condition:type_name -> fletch.plan.v1.Expression
 	2,  // 23: fletch.plan.v1.When.result:type_name -> fletch.plan.v1.Expression
 	2,  // 24: fletch.plan.v1.Cast.operand:type_name -> fletch.plan.v1.Expression
-	17, // 25: fletch.plan.v1.Cast.type:type_name -> fletch.plan.v1.Type
+	18, // 25: fletch.plan.v1.Cast.type:type_name -> fletch.plan.v1.Type
 	2,  // 26: fletch.plan.v1.In.operand:type_name -> fletch.plan.v1.Expression
-	16, // 27: fletch.plan.v1.In.values:type_name -> fletch.plan.v1.Value
+	17, // 27: fletch.plan.v1.In.values:type_name -> fletch.plan.v1.Value
 	2,  // 28: fletch.plan.v1.Call.arguments:type_name -> fletch.plan.v1.Expression
-	17, // 29: fletch.plan.v1.Call.type:type_name -> fletch.plan.v1.Type
-	2,  // 30: fletch.plan.v1.AggregateCall.arguments:type_name -> fletch.plan.v1.Expression
-	2,  // 31: fletch.plan.v1.AggregateCall.filter:type_name -> fletch.plan.v1.Expression
-	15, // 32: fletch.plan.v1.AggregateCall.order_by:type_name -> fletch.plan.v1.SortKey
-	17, // 33: fletch.plan.v1.AggregateCall.type:type_name -> fletch.plan.v1.Type
-	3,  // 34: fletch.plan.v1.AggregateCall.position:type_name -> fletch.plan.v1.Position
-	2,  // 35: fletch.plan.v1.SortKey.expression:type_name -> fletch.plan.v1.Expression
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	18, // 29: fletch.plan.v1.Call.type:type_name -> fletch.plan.v1.Type
+	14, // 30: fletch.plan.v1.Call.user:type_name -> fletch.plan.v1.UserFunction
+	2,  // 31: fletch.plan.v1.AggregateCall.arguments:type_name -> fletch.plan.v1.Expression
+	2,  // 32: fletch.plan.v1.AggregateCall.filter:type_name -> fletch.plan.v1.Expression
+	16, // 33: fletch.plan.v1.AggregateCall.order_by:type_name -> fletch.plan.v1.SortKey
+	18, // 34: fletch.plan.v1.AggregateCall.type:type_name -> fletch.plan.v1.Type
+	3,  // 35: fletch.plan.v1.AggregateCall.position:type_name -> fletch.plan.v1.Position
+	14, // 36: fletch.plan.v1.AggregateCall.user:type_name -> fletch.plan.v1.UserFunction
+	2,  // 37: fletch.plan.v1.SortKey.expression:type_name -> fletch.plan.v1.Expression
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_fletch_plan_v1_expression_proto_init() }
@@ -1403,7 +1486,7 @@ func file_fletch_plan_v1_expression_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fletch_plan_v1_expression_proto_rawDesc), len(file_fletch_plan_v1_expression_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

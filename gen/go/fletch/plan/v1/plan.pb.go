@@ -2428,7 +2428,9 @@ type WindowCall struct {
 	// Type of the result.
 	Type *Type `protobuf:"bytes,7,opt,name=type,proto3" json:"type,omitempty"`
 	// Where it stands in the statement, for errors; absent where there is no place.
-	Position      *Position `protobuf:"bytes,8,opt,name=position,proto3" json:"position,omitempty"`
+	Position *Position `protobuf:"bytes,8,opt,name=position,proto3" json:"position,omitempty"`
+	// Which aggregate function of the worker's owner it is; absent of a built-in one.
+	User          *UserFunction `protobuf:"bytes,9,opt,name=user,proto3" json:"user,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2515,6 +2517,13 @@ func (x *WindowCall) GetType() *Type {
 func (x *WindowCall) GetPosition() *Position {
 	if x != nil {
 		return x.Position
+	}
+	return nil
+}
+
+func (x *WindowCall) GetUser() *UserFunction {
+	if x != nil {
+		return x.User
 	}
 	return nil
 }
@@ -2796,7 +2805,7 @@ const file_fletch_plan_v1_plan_proto_rawDesc = "" +
 	"\tpartition\x18\x02 \x03(\v2\x1a.fletch.plan.v1.ExpressionR\tpartition\x12-\n" +
 	"\x05order\x18\x03 \x03(\v2\x17.fletch.plan.v1.SortKeyR\x05order\x120\n" +
 	"\x05calls\x18\x04 \x03(\v2\x1a.fletch.plan.v1.WindowCallR\x05calls\x12\x14\n" +
-	"\x05names\x18\x05 \x03(\tR\x05names\"\xe2\x02\n" +
+	"\x05names\x18\x05 \x03(\tR\x05names\"\x94\x03\n" +
 	"\n" +
 	"WindowCall\x12\x1a\n" +
 	"\bfunction\x18\x01 \x01(\tR\bfunction\x128\n" +
@@ -2806,7 +2815,8 @@ const file_fletch_plan_v1_plan_proto_rawDesc = "" +
 	"\fignore_nulls\x18\x05 \x01(\bR\vignoreNulls\x12+\n" +
 	"\x05frame\x18\x06 \x01(\v2\x15.fletch.plan.v1.FrameR\x05frame\x12(\n" +
 	"\x04type\x18\a \x01(\v2\x14.fletch.plan.v1.TypeR\x04type\x124\n" +
-	"\bposition\x18\b \x01(\v2\x18.fletch.plan.v1.PositionR\bposition\"\xd4\x01\n" +
+	"\bposition\x18\b \x01(\v2\x18.fletch.plan.v1.PositionR\bposition\x120\n" +
+	"\x04user\x18\t \x01(\v2\x1c.fletch.plan.v1.UserFunctionR\x04user\"\xd4\x01\n" +
 	"\x05Frame\x12-\n" +
 	"\x04unit\x18\x01 \x01(\x0e2\x19.fletch.plan.v1.FrameUnitR\x04unit\x120\n" +
 	"\x05start\x18\x02 \x01(\v2\x1a.fletch.plan.v1.FrameBoundR\x05start\x12,\n" +
@@ -2920,7 +2930,8 @@ var file_fletch_plan_v1_plan_proto_goTypes = []any{
 	(*AggregateCall)(nil), // 38: fletch.plan.v1.AggregateCall
 	(*SortKey)(nil),       // 39: fletch.plan.v1.SortKey
 	(*Position)(nil),      // 40: fletch.plan.v1.Position
-	(*Value)(nil),         // 41: fletch.plan.v1.Value
+	(*UserFunction)(nil),  // 41: fletch.plan.v1.UserFunction
+	(*Value)(nil),         // 42: fletch.plan.v1.Value
 }
 var file_fletch_plan_v1_plan_proto_depIdxs = []int32{
 	9,  // 0: fletch.plan.v1.Fragment.root:type_name -> fletch.plan.v1.Node
@@ -2996,17 +3007,18 @@ var file_fletch_plan_v1_plan_proto_depIdxs = []int32{
 	32, // 70: fletch.plan.v1.WindowCall.frame:type_name -> fletch.plan.v1.Frame
 	36, // 71: fletch.plan.v1.WindowCall.type:type_name -> fletch.plan.v1.Type
 	40, // 72: fletch.plan.v1.WindowCall.position:type_name -> fletch.plan.v1.Position
-	4,  // 73: fletch.plan.v1.Frame.unit:type_name -> fletch.plan.v1.FrameUnit
-	33, // 74: fletch.plan.v1.Frame.start:type_name -> fletch.plan.v1.FrameBound
-	33, // 75: fletch.plan.v1.Frame.end:type_name -> fletch.plan.v1.FrameBound
-	6,  // 76: fletch.plan.v1.Frame.exclusion:type_name -> fletch.plan.v1.FrameExclusion
-	5,  // 77: fletch.plan.v1.FrameBound.kind:type_name -> fletch.plan.v1.FrameBoundKind
-	41, // 78: fletch.plan.v1.FrameBound.offset:type_name -> fletch.plan.v1.Value
-	79, // [79:79] is the sub-list for method output_type
-	79, // [79:79] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	41, // 73: fletch.plan.v1.WindowCall.user:type_name -> fletch.plan.v1.UserFunction
+	4,  // 74: fletch.plan.v1.Frame.unit:type_name -> fletch.plan.v1.FrameUnit
+	33, // 75: fletch.plan.v1.Frame.start:type_name -> fletch.plan.v1.FrameBound
+	33, // 76: fletch.plan.v1.Frame.end:type_name -> fletch.plan.v1.FrameBound
+	6,  // 77: fletch.plan.v1.Frame.exclusion:type_name -> fletch.plan.v1.FrameExclusion
+	5,  // 78: fletch.plan.v1.FrameBound.kind:type_name -> fletch.plan.v1.FrameBoundKind
+	42, // 79: fletch.plan.v1.FrameBound.offset:type_name -> fletch.plan.v1.Value
+	80, // [80:80] is the sub-list for method output_type
+	80, // [80:80] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_fletch_plan_v1_plan_proto_init() }
