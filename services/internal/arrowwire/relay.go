@@ -16,6 +16,7 @@ type Relay struct {
 	recv    func(*Message) error
 	rows    int64
 	batches int64
+	began   bool // the schema has come
 	ended   bool
 }
 
@@ -39,7 +40,7 @@ func (r *Relay) Next() (encapsulated []byte, rows int64, err error) {
 		return nil, 0, err
 	}
 	defer m.Release()
-	if len(m.Header) == 0 {
+	if len(m.Header) == 0 && r.began {
 		if err := checkEnd(m.App, r.rows, r.batches); err != nil {
 			return nil, 0, err
 		}
@@ -50,6 +51,10 @@ func (r *Relay) Next() (encapsulated []byte, rows int64, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	if r.began == (k == kindSchema) {
+		return nil, 0, errors.New("a stream begins with its schema, and has no other")
+	}
+	r.began = true
 	if k == kindBatch {
 		r.rows += rows
 		r.batches++

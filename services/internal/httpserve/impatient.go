@@ -14,7 +14,7 @@ import (
 // to anything.
 func impatient(next http.Handler, d time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := &call{ResponseWriter: w, control: http.NewResponseController(w), patience: d}
+		c := &call{ResponseWriter: w, control: http.NewResponseController(w), patience: d, http2: r.ProtoMajor == 2}
 		defer c.end()
 		if r.ProtoMajor == 1 {
 			_ = c.control.EnableFullDuplex() // else no refusal is sent before the whole body has come
@@ -69,6 +69,8 @@ type call struct {
 	http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration
+	http2    bool
+	written  bool        // something was, since the last Flush
 	writing  *time.Timer // runs during a Write or a Flush
 
 	mu    sync.Mutex
@@ -81,6 +83,7 @@ func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 func (c *call) Write(p []byte) (int, error) {
 	c.start(&c.writing, c.control.SetWriteDeadline)
 	defer c.writing.Stop()
+	c.written = true
 	return c.ResponseWriter.Write(p)
 }
 
@@ -88,6 +91,7 @@ func (c *call) Write(p []byte) (int, error) {
 func (c *call) Flush() {
 	c.start(&c.writing, c.control.SetWriteDeadline)
 	defer c.writing.Stop()
+	c.written = false
 	_ = c.control.Flush()
 }
 
@@ -114,6 +118,9 @@ func (c *call) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
+	if c.http2 && !c.written {
+		return // nothing waits; and if the stream was reset, nobody would stop a deadline's timer, which holds all there was of the call
+	}
 	_ = c.control.SetWriteDeadline(time.Now().Add(c.patience))
 	_ = c.control.SetReadDeadline(time.Now().Add(c.patience))
 }

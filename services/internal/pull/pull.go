@@ -74,6 +74,10 @@ func (s *Stream) Receive(m *arrowwire.Message) error {
 	if errors.Is(err, io.EOF) {
 		return err
 	}
+	var own *connect.Error
+	if errors.As(err, &own) && !own.IsRemote() && (own.Code() == connect.CodeInvalidArgument || own.Code() == connect.CodeResourceExhausted) {
+		err = errors.New(own.Message()) // of this side, which cannot read what came: the worker did not say that
+	}
 	return rpcerr.FromWorker(s.ctx, s.url, err)
 }
 
