@@ -44,7 +44,7 @@ func (k cohortKey) message() *apiv1.Cohort {
 type wish struct {
 	version string          // of the workers; empty: any
 	cohort  *cohortKey      // of the attempt before, which is kept while there is a worker of it
-	avoid   map[string]bool // instances that failed the query; they are used again only where there is no other
+	avoid   map[string]bool // addresses where a worker failed the query; they are used again only where there is no other
 }
 
 // choose groups the ready workers of this build's protocol and gives the cohort to use: of the version that was asked for,
@@ -56,7 +56,7 @@ func choose(workers []resolver.Worker, w wish) *cohort {
 		if !worker.Ready() || worker.Identity.GetProtocol() != identity.Protocol() || w.version != "" && worker.Identity.GetVersion() != w.version {
 			continue
 		}
-		if w.avoid[worker.Identity.GetInstanceId()] {
+		if w.avoid[worker.URL] {
 			avoided = true
 			continue
 		}

@@ -228,7 +228,7 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 		}
 		c.log.Info("attempt failed", "query", q.id, "ran", ran, "error", err)
 		if from := c.suspect(err); from != nil {
-			next.avoid[from.Identity.GetInstanceId()] = true
+			next.avoid[from.URL] = true
 		}
 		switch {
 		case !ran && again(err) && refusals < maxRefusals:
