@@ -27,10 +27,11 @@ type Plan struct {
 	Root   physical.Node    // what runs
 	Fields []physical.Field // columns of the result; of EXPLAIN ANALYZE they are not Root's
 
-	analyze   bool
-	json      bool
-	functions []*function.Signature    // that it calls besides the built-in ones
-	memory    map[string]*memory.Table // tables of this process that Root scans, by the path in the scan
+	analyze      bool
+	json         bool
+	undetermined bool                     // see Determined
+	functions    []*function.Signature    // that it calls besides the built-in ones
+	memory       map[string]*memory.Table // tables of this process that Root scans, by the path in the scan
 }
 
 // Analyze tells that the plan's rows are not the result, but what running it counted.
@@ -105,7 +106,7 @@ func (s planner) queryWith(ctx context.Context, q *ast.Query, params []expr.Valu
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Root: root, Fields: root.Schema(), memory: tables.used, functions: bound.Functions}
+	p := &Plan{Root: root, Fields: root.Schema(), memory: tables.used, functions: bound.Functions, undetermined: undetermined(bound.Root)}
 	if f := p.Foreign(); f != nil && len(p.memory) > 0 {
 		return nil, sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "function %s runs on workers only, and the query reads a table of the session, which is not there", f.Name).
 			WithHint("write the table to a file with COPY, and query that")
