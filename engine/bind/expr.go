@@ -300,17 +300,26 @@ func at(e expr.Expr, err error, pos sqlerr.Pos) (expr.Expr, error) {
 	return e, err
 }
 
+// rowCompare compares rows: (a, b) < (c, d) is a < c OR a = c AND b < d, which is NULL where PostgreSQL says so.
 func (x *exprBinder) rowCompare(e *ast.Binary, left *ast.Row) (expr.Expr, error) {
 	op, ok := comparisons[e.Op]
 	right, isRow := e.Right.(*ast.Row)
-	if !ok || !isRow || op != expr.Eq && op != expr.Ne {
-		return nil, unsupported(e.OpPos, "operator %s of rows", e.Op).WithHint("rows can be compared with = and <>")
+	if !ok || !isRow {
+		return nil, unsupported(e.OpPos, "operator %s of rows", e.Op).WithHint("rows can be compared with =, <>, <, <=, > and >=")
 	}
 	if len(left.Items) != len(right.Items) {
 		return nil, sqlerr.New(sqlerr.Syntax, e.OpPos, "unequal number of entries in row expressions").WithHint("both rows need as many entries")
 	}
-	var parts []expr.Expr
-	for i := range left.Items {
+	strict := op
+	switch op {
+	case expr.Le:
+		strict = expr.Lt
+	case expr.Ge:
+		strict = expr.Gt
+	}
+	n := len(left.Items)
+	var out expr.Expr
+	for i := n - 1; i >= 0; i-- {
 		l, err := x.expr(left.Items[i])
 		if err != nil {
 			return nil, err
@@ -319,16 +328,29 @@ func (x *exprBinder) rowCompare(e *ast.Binary, left *ast.Row) (expr.Expr, error)
 		if err != nil {
 			return nil, err
 		}
-		c, err := expr.NewCompare(op, l, r, e.OpPos)
-		if err != nil {
-			return nil, err
+		first := strict
+		if i == n-1 {
+			first = op
 		}
-		parts = append(parts, c)
+		c, err := expr.NewCompare(first, l, r, e.OpPos)
+		switch {
+		case err != nil:
+			return nil, err
+		case out == nil:
+			out = c
+		case op == expr.Eq:
+			out = expr.NewAnd(c, out)
+		case op == expr.Ne:
+			out = expr.NewOr(c, out)
+		default:
+			equal, err := expr.NewCompare(expr.Eq, l, r, e.OpPos)
+			if err != nil {
+				return nil, err
+			}
+			out = expr.NewOr(c, expr.NewAnd(equal, out))
+		}
 	}
-	if op == expr.Ne {
-		return expr.NewOr(parts...), nil
-	}
-	return expr.NewAnd(parts...), nil
+	return out, nil
 }
 
 func (x *exprBinder) is(e *ast.Is) (expr.Expr, error) {

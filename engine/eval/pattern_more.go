@@ -2,6 +2,7 @@ package eval
 
 import (
 	"regexp"
+	"unicode/utf8"
 
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
@@ -49,11 +50,26 @@ func (k call) morePatterns() (factory, bool, error) {
 			return compileRegex("^(?:"+pattern+")$", options)
 		})
 	case "regexp_escape":
-		return k.appending1(func(dst []byte, s string) []byte { return append(dst, regexp.QuoteMeta(s)...) }), true, nil
+		return k.appending1(escapeRegex), true, nil
 	default:
 		return nil, false, nil
 	}
 	return f, true, err
+}
+
+// escapeRegex appends s with a backslash before every ASCII character that is no letter, digit or underscore, as RE2 does.
+func escapeRegex(dst []byte, s string) []byte {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == 0:
+			dst = append(dst, `\x00`...)
+			continue
+		case c < utf8.RuneSelf && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z'):
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, s[i])
+	}
+	return dst
 }
 
 func groupIn(re *regexp.Regexp, group int) error {

@@ -366,7 +366,7 @@ func (k call) epoch() factory {
 			v, ok := micros(i), true
 			switch k.Func {
 			case "epoch_ms":
-				v = floorDiv(v, 1000)
+				v /= 1000 // cut, as DuckDB does
 			case "epoch_ns":
 				v, ok = compute('*', v, 1000)
 			}

@@ -244,8 +244,10 @@ func (p *parser) callEnd(c *ast.FuncCall) {
 		c.Filter = p.expr()
 		p.expect(')')
 	}
-	if n := p.nullTreatment(); n != ast.NullTreatmentDefault {
-		c.Nulls = n
+	if p.peek(2).kw == kwOver { // f(g(x) IGNORE NULLS) is f's
+		if n := p.nullTreatment(); n != ast.NullTreatmentDefault {
+			c.Nulls = n
+		}
 	}
 	if p.tok.kw == kwOver {
 		if next := p.peek(1); next.kind == '(' || canName(next) {

@@ -1,12 +1,9 @@
 package main
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // deliberate are the differences between Fletch and DuckDB that are meant, each under its name in docs/dialect.md ("Against DuckDB"):
-// a setting of DuckDB that does away with it, or a rewrite of the query that DuckDB is asked.
+// a statement that tells DuckDB to do as Fletch, or a rewrite of the query that it is asked.
 var deliberate = []struct {
 	name    string
 	setting string
@@ -16,16 +13,53 @@ var deliberate = []struct {
 	{name: "order of NULL", setting: "SET default_null_order = 'nulls_last_on_asc_first_on_desc'"},
 	{name: "zone of a session", setting: "SET TimeZone = 'UTC'"},
 	{name: "constant in ORDER BY", setting: "SET order_by_non_integer_literal = true"},
-	{name: "octet_length of text", rewrite: replacing("octet_length(", "strlen(")},
+	{name: "length in bytes", setting: "CREATE MACRO octet_length(x) AS strlen(x)"},
+	{name: "hexadecimal digits", setting: "CREATE MACRO to_hex(x) AS lower(hex(x))"},
+	{name: "count_if of nothing", rewrite: around("count_if", "count(CASE WHEN ", " THEN 1 END)")},
+	{name: "NULL in a list that is searched", setting: "CREATE MACRO list_has_all(a, b) AS list_count(b) = len(b) AND system.main.list_has_all(a, b)"},
 }
 
-func replacing(from, to string) func(string) string {
-	return func(text string) string { return strings.ReplaceAll(text, from, to) }
+// missing are functions of Fletch that DuckDB has under another name.
+var missing = []string{
+	"CREATE MACRO make_timestamp_us(x) AS make_timestamp(x)",
+	"CREATE MACRO dow(x) AS dayofweek(x)",
+	"CREATE MACRO doy(x) AS dayofyear(x)",
 }
 
-func matching(pattern, to string) func(string) string {
-	re := regexp.MustCompile(pattern)
-	return func(text string) string { return re.ReplaceAllString(text, to) }
+// around puts other text around the argument of each call of a function.
+func around(name, before, after string) func(string) string {
+	return func(text string) string {
+		var b strings.Builder
+		for {
+			i := strings.Index(text, name+"(")
+			if i < 0 {
+				return b.String() + text
+			}
+			from := i + len(name) + 1
+			to := from + closing(text[from:])
+			b.WriteString(text[:i] + before)
+			text = text[from:to] + after + text[min(to+1, len(text)):]
+		}
+	}
+}
+
+// closing is the place of the parenthesis that closes the one before s.
+func closing(s string) int {
+	depth, inText := 1, false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '\'':
+			inText = !inText
+		case inText:
+		case c == '(':
+			depth++
+		case c == ')':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(s)
 }
 
 // forDuck is a query as DuckDB must be asked it.

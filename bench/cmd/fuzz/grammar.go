@@ -261,7 +261,7 @@ func (g *grammar) join(depth int, s *scope) *term {
 			on = seq(" ON false")
 			break
 		}
-		on = seq(" ON ", g.expr(kBool, 2, both))
+		on = seq(" ON ", g.expr(kBool, 1, both))
 		s.rows *= max(more.rows, 1)
 	default:
 		on = seq(" ON ", g.joinCondition(s.refs, more.refs, both))
@@ -481,7 +481,11 @@ func (g *grammar) aggregate(k kind, s *scope) *term {
 	case kTxt:
 		if g.p(35) {
 			a := arg(kTxt).text()
-			call = seq("string_agg(", g.one("", "DISTINCT "), a, ", '|' ORDER BY ", a, g.one("", " DESC"), ")")
+			distinct := g.one("", "DISTINCT ")
+			if !strings.ContainsAny(a, "(.") {
+				distinct = "" // DISTINCT wants the same argument, not the same constant
+			}
+			call = seq("string_agg(", distinct, a, ", '|' ORDER BY ", a, g.one("", " DESC"), ")")
 		} else {
 			call = seq(g.one("min(", "max("), arg(kTxt), ")")
 		}
@@ -489,7 +493,11 @@ func (g *grammar) aggregate(k kind, s *scope) *term {
 		call = seq(g.one("bool_and(", "bool_or("), arg(kBool), ")")
 	case kInts:
 		a := tame(kInt).text()
-		call = seq("array_agg(", g.one("", "DISTINCT "), a, " ORDER BY ", a, g.one("", " DESC"), ")")
+		distinct := g.one("", "DISTINCT ")
+		if !strings.Contains(a, ".") {
+			distinct = ""
+		}
+		call = seq("array_agg(", distinct, a, " ORDER BY ", a, g.one("", " DESC"), ")")
 	case kTxts:
 		a := arg(kTxt).text()
 		call = seq("array_agg(", a, " ORDER BY ", a, ")")
@@ -740,8 +748,11 @@ func (g *grammar) condition(depth int, s *scope) *term {
 		return g.call(kBool, depth, s)
 	case 12:
 		return exprOf(kBool, "(", sub(k), g.one(" BETWEEN ", " NOT BETWEEN "), sub(k), " AND ", sub(k), ")")
-	case 13:
-		return exprOf(kBool, "((", sub(k), ", ", sub(kInt), ")", g.one(" = ", " <> ", " < ", " >= "), "(", g.constant(k), ", ", sub(kInt), "))")
+	case 13: // in DuckDB rows with NULL are equal
+		pair := func() *term {
+			return seq("(coalesce(", sub(kInt), ", 0), coalesce(", sub(kTxt), ", ''))")
+		}
+		return exprOf(kBool, "(", pair(), g.one(" = ", " <> ", " < ", " >= "), pair(), ")")
 	case 14, 15, 16, 17:
 		if depth > 1 {
 			return g.predicate(depth, s, k)

@@ -109,6 +109,7 @@ func (d *duck) load(dir string, _, _ int, tables []*table) (err error) {
 			settings = append(settings, r.setting)
 		}
 	}
+	settings = append(settings, missing...)
 	for _, t := range tables {
 		settings = append(settings, fmt.Sprintf("CREATE TABLE %s AS SELECT * FROM read_parquet('%s')", t.name, filepath.Join(dir, t.name, "*.parquet")))
 	}
