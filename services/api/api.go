@@ -89,9 +89,9 @@ func refusal(code connect.Code, hint, message string) error {
 // packageMajor is the major version in the path of a call of Fletch's API.
 var packageMajor = regexp.MustCompile(`^/fletch\.api\.v([1-9][0-9]{0,4})\.`)
 
-// Elsewhere answers what no service does. A call of another major version than is served is refused with those that are, in the
+// elsewhere answers what no service does. A call of another major version than is served is refused with those that are, in the
 // caller's own protocol, and not as if nobody had ever heard of it.
-func Elsewhere() http.Handler {
+func elsewhere() http.Handler {
 	own := versions{identity.APIMinimum(), identity.API()}
 	writer := connecthttp.NewErrorWriter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -250,7 +250,7 @@ func (c *Coordinator) handler() http.Handler {
 			return nil
 		}),
 	)
-	mux.Handle("/", api.Elsewhere())
+	api.Describe(mux)
 	mux.Handle("GET "+telemetry.Path, telemetry.Handler(c.metrics.registry))
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(
 		apiv1connect.QueryServiceName, apiv1connect.SessionServiceName, apiv1connect.ClusterServiceName, apiv1connect.VersionServiceName,

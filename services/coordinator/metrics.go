@@ -31,7 +31,7 @@ func newMetrics(c *Coordinator) *metrics {
 	m := &metrics{
 		registry: telemetry.NewRegistry("coordinator"),
 		queries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "fletch_queries_total", Help: "Queries that ended, by status (finished, failed, canceled) and the error's code.",
+			Name: "fletch_queries_total", Help: "Queries that ended, by status (succeeded, failed, canceled) and the error's code.",
 		}, []string{"status", "code"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "fletch_query_duration_seconds", Help: "From a query's acceptance to its end.", Buckets: telemetry.Seconds,
@@ -97,7 +97,7 @@ func (m *metrics) ended(q *query, end *apiv1.QueryEnd) {
 func statusOf(e *apiv1.QueryError) string {
 	switch {
 	case e == nil:
-		return "finished"
+		return "succeeded"
 	case e.GetDetail().GetCode() == string(sqlerr.Canceled):
 		return "canceled"
 	}
