@@ -61,9 +61,9 @@ func TestMetrics(t *testing.T) {
 	}
 	got := counters(t, url)
 	for name, want := range map[string]string{
-		`fletch_queries_total{code="",status="succeeded"}`:                                   "4", // two of them of versioned clients
+		`fletch_queries_total{code="",status="succeeded"}`:                                  "4", // two of them of versioned clients
 		`fletch_queries_total{code="division_by_zero",status="failed"}`:                     "1",
-		`fletch_query_duration_seconds_count{status="succeeded"}`:                            "4",
+		`fletch_query_duration_seconds_count{status="succeeded"}`:                           "4",
 		`fletch_attempts_total{outcome="finished"}`:                                         "1",
 		`fletch_attempts_total{outcome="failed"}`:                                           "1",
 		`fletch_scanned_total{unit="rows"}`:                                                 "5",
