@@ -98,7 +98,7 @@ func (s planner) queryWith(ctx context.Context, q *ast.Query, params []expr.Valu
 	if err != nil {
 		return nil, err
 	}
-	best, err := optimize.Plan(bound, optimize.Config{Trace: trace})
+	best, err := optimize.Plan(ctx, bound, optimize.Config{Trace: trace})
 	if err != nil {
 		return nil, err
 	}

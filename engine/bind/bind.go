@@ -59,6 +59,7 @@ type binder struct {
 	cfg        Config
 	last       expr.ColumnID
 	relations  int
+	carried    int // columns that joins see
 	recursions int32
 	called     []*function.Signature    // that are not built in, each once
 	names      map[expr.ColumnID]string // columns of tables with their table, for messages

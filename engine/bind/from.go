@@ -34,8 +34,33 @@ func (b *binder) from(items []ast.TableRef, outer *scope) (source, error) {
 			continue
 		}
 		all = source{b.pair(logical.Inner, all.node, next.node, nil, it.At()), append(all.rels, next.rels...)}
+		if err := b.room(all.rels, it.At()); err != nil {
+			return source{}, err
+		}
 	}
 	return all, checkNames(all.rels)
+}
+
+// What joins may take: tables of one FROM, and columns that all joins of a statement see together. A plan of joins is a tree as tall as
+// there are joins, and every level of it lists its columns.
+const (
+	maxJoined  = 2_000
+	maxCarried = 4_000_000
+)
+
+// room counts a join of rels against the limits.
+func (b *binder) room(rels []*relation, pos sqlerr.Pos) error {
+	if len(rels) > maxJoined {
+		return sqlerr.Newf(sqlerr.StatementTooLarge, pos, "more than %d tables are joined", maxJoined).WithHint("join some of them in a WITH query or a table of their own")
+	}
+	for _, r := range rels {
+		b.carried += len(r.cols)
+	}
+	if b.carried > maxCarried {
+		return sqlerr.Newf(sqlerr.StatementTooLarge, pos, "the statement's joins see more than %d columns in all", maxCarried).
+			WithHint("select the columns that are needed before joining, or join fewer tables at once")
+	}
+	return b.ctx.Err()
 }
 
 // pair joins left and right, which may refer to left: then it is lateral.
@@ -221,6 +246,9 @@ func (b *binder) join(t *ast.Join, outer *scope, before source) (source, error) 
 		return source{}, err
 	}
 	rels := append(append([]*relation(nil), left.rels...), right.rels...)
+	if err := b.room(rels, t.At()); err != nil {
+		return source{}, err
+	}
 	if err := checkNames(rels); err != nil {
 		return source{}, err
 	}

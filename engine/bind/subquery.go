@@ -12,6 +12,9 @@ func (x *exprBinder) subquery(q *ast.Query, pos sqlerr.Pos) (bound, error) {
 	if x.applies == nil {
 		return bound{}, unsupported(pos, "a subquery in %s", x.clause).WithHint("join with the subquery in FROM")
 	}
+	if len(*x.applies) >= maxJoined { // each is joined with what is before it
+		return bound{}, sqlerr.Newf(sqlerr.StatementTooLarge, pos, "the %s has more than %d subqueries", x.clause, maxJoined).WithHint("join with the subqueries in FROM")
+	}
 	if err := x.b.count(pos); err != nil {
 		return bound{}, err
 	}

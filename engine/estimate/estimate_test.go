@@ -51,7 +51,7 @@ func TestRows(t *testing.T) {
 		}
 		p, err := bind.Query(t.Context(), st.(*ast.QueryStatement).Query, catalogtest.TPCH(), bind.Config{})
 		if err == nil {
-			p, err = optimize.Plan(p, optimize.Config{})
+			p, err = optimize.Plan(t.Context(), p, optimize.Config{})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -5,41 +5,51 @@ import (
 	"github.com/fletchdb/fletch/engine/logical"
 )
 
-// Join is what is expected of a join of l and r on conds, of that kind; mark is the column of Mark.
-func Join(kind logical.JoinKind, l, r *Stats, conds []expr.Expr, mark *expr.Column) *Stats {
+// JoinRows is how many rows are expected of a join of l and r on conds, of that kind.
+func JoinRows(kind logical.JoinKind, l, r *Stats, conds []expr.Expr) float64 {
+	switch kind {
+	case logical.RightSemi, logical.RightAnti:
+		l, r = r, l
+		kind, _ = kind.Swap()
+	}
 	part, matched := joinPart(l, r, conds)
 	inner := l.Rows * r.Rows * part
-	both := func(rows float64) *Stats {
-		out := l.thin(min(rows, l.Rows))
-		for id, c := range r.thin(min(rows, r.Rows)).Cols {
-			out.Cols[id] = c
-		}
-		out.Rows, out.Base = rows, max(l.Base, r.Base)
-		return out
-	}
 	switch kind {
 	case logical.Left:
-		return both(max(inner, l.Rows))
+		return max(inner, l.Rows)
 	case logical.Right:
-		return both(max(inner, r.Rows))
+		return max(inner, r.Rows)
 	case logical.Full:
-		return both(max(inner, l.Rows, r.Rows))
+		return max(inner, l.Rows, r.Rows)
 	case logical.Semi:
-		return l.thin(l.Rows * matched)
+		return l.Rows * matched
 	case logical.Anti:
-		return l.thin(l.Rows * max(1-matched, 0.1))
-	case logical.RightSemi:
-		_, m := joinPart(r, l, conds)
-		return r.thin(r.Rows * m)
-	case logical.RightAnti:
-		_, m := joinPart(r, l, conds)
-		return r.thin(r.Rows * max(1-m, 0.1))
+		return l.Rows * max(1-matched, 0.1)
+	case logical.Mark:
+		return l.Rows
+	}
+	return inner
+}
+
+// Join is what is expected of a join of l and r on conds, of that kind; mark is the column of Mark.
+func Join(kind logical.JoinKind, l, r *Stats, conds []expr.Expr, mark *expr.Column) *Stats {
+	rows := JoinRows(kind, l, r, conds)
+	switch kind {
+	case logical.Semi, logical.Anti:
+		return l.thin(rows)
+	case logical.RightSemi, logical.RightAnti:
+		return r.thin(rows)
 	case logical.Mark:
 		out := l.clone()
 		out.Cols[mark.ID] = Column{Distinct: 2, Domain: 2}
 		return out
 	}
-	return both(inner)
+	out := l.thin(min(rows, l.Rows))
+	for id, c := range r.thin(min(rows, r.Rows)).Cols {
+		out.Cols[id] = c
+	}
+	out.Rows, out.Base = rows, max(l.Base, r.Base)
+	return out
 }
 
 // joinPart is the share of all pairs that conds let pass, and the share of l's rows that have a partner.
@@ -49,16 +59,10 @@ func Join(kind logical.JoinKind, l, r *Stats, conds []expr.Expr, mark *expr.Colu
 func joinPart(l, r *Stats, conds []expr.Expr) (part, matched float64) {
 	part, matched = 1, 1
 	lKey, rKey, keys := 1.0, 1.0, 0
-	both := &Stats{Rows: l.Rows * r.Rows, Cols: map[expr.ColumnID]Column{}}
-	for _, s := range []*Stats{l, r} {
-		for id, c := range s.Cols {
-			both.Cols[id] = c
-		}
-	}
 	for _, x := range conds {
 		a, b, ok := sides(l, r, x)
 		if !ok {
-			p := both.Selectivity(x)
+			p := beside(l, r, x).Selectivity(x)
 			part *= p
 			matched *= max(p, 0.5)
 			continue
@@ -89,6 +93,22 @@ func joinPart(l, r *Stats, conds []expr.Expr) (part, matched float64) {
 		matched = min(1, max(matched, min(r.Rows/max(rCut, 1), 1)*otherPart))
 	}
 	return part, matched
+}
+
+// beside is what is expected of all pairs, as far as x reads their columns.
+func beside(l, r *Stats, x expr.Expr) *Stats {
+	both := &Stats{Rows: l.Rows * r.Rows, Cols: map[expr.ColumnID]Column{}}
+	expr.Walk(x, func(x expr.Expr) bool {
+		if c, ok := x.(*expr.Column); ok {
+			if col, has := r.Cols[c.ID]; has {
+				both.Cols[c.ID] = col
+			} else if col, has := l.Cols[c.ID]; has {
+				both.Cols[c.ID] = col
+			}
+		}
+		return true
+	})
+	return both
 }
 
 // sides takes an equality apart into what it reads of l and of r.

@@ -18,8 +18,16 @@ func SetOf(cols []*expr.Column) ColSet {
 	return s
 }
 
-// Output is the ids of n's columns.
-func Output(n Node) ColSet { return SetOf(n.Columns()) }
+// Output is the ids of n's columns. It is shared: it is not changed.
+func Output(n Node) ColSet {
+	switch n := n.(type) {
+	case *Join:
+		return n.cols.ids(n.Columns())
+	case *Apply:
+		return n.cols.ids(n.Columns())
+	}
+	return SetOf(n.Columns())
+}
 
 // Clone is a copy.
 func (s ColSet) Clone() ColSet { return maps.Clone(s) }

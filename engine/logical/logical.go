@@ -4,6 +4,8 @@
 package logical
 
 import (
+	"slices"
+
 	"github.com/fletchdb/fletch/engine/catalog"
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/function"
@@ -12,7 +14,7 @@ import (
 )
 
 // A Node is an operator. The set of its types is closed. Nodes are shared between plans and never changed: a rule that changes
-// nothing returns the node that it was given.
+// nothing returns the node that it was given. A tree is for one goroutine: joins remember their columns.
 type Node interface {
 	// Columns is the output's columns, in order. No id stands twice. The same id may be nullable here and not below.
 	Columns() []*expr.Column
@@ -161,6 +163,8 @@ type Join struct {
 	MarkCol     *expr.Column // of Mark
 	NullAware   bool         // Anti and Mark: On is one equality, with NOT IN's and IN's rules for NULL
 	Runtime     []RuntimeBuild
+
+	cols memo
 }
 
 // A RuntimeBuild asks for a runtime filter of the right side's values of an expression that On holds equal to something of
@@ -194,6 +198,8 @@ type Apply struct {
 	Col        *expr.Column // of ApplyScalar, ApplyMark
 	NullAware  bool
 	Pos        sqlerr.Pos // the subquery's
+
+	cols memo
 }
 
 // A Sort orders its input. Fetch ≥ 0: only that many rows after Offset are given; −1: all.
@@ -294,8 +300,38 @@ func itemColumns(items []Item, out []*expr.Column) []*expr.Column {
 	return out
 }
 
+// A memo is the columns that a node gave last, and what they were made of: up a tall tree they would else be put together from its
+// leaves at every node. A copy of the node that has other inputs has to make its own.
+type memo struct {
+	left, right Node
+	kind        uint8
+	own         *expr.Column
+	cols        []*expr.Column
+	set         ColSet // of cols, once somebody has asked for it
+}
+
+// ids is the set of cols, which are the memo's.
+func (m *memo) ids(cols []*expr.Column) ColSet {
+	if m.set == nil {
+		m.set = SetOf(cols)
+	}
+	return m.set
+}
+
+// of is the columns for a node like this, made by build where they are not known.
+func (m *memo) of(left, right Node, kind uint8, own *expr.Column, build func() []*expr.Column) []*expr.Column {
+	if m.cols == nil || m.left != left || m.right != right || m.kind != kind || m.own != own {
+		*m = memo{left, right, kind, own, slices.Clip(build()), nil}
+	}
+	return m.cols
+}
+
 // Columns are as the kind says.
 func (n *Join) Columns() []*expr.Column {
+	return n.cols.of(n.Left, n.Right, uint8(n.Kind), n.MarkCol, n.columns)
+}
+
+func (n *Join) columns() []*expr.Column {
 	var out []*expr.Column
 	if n.Kind.HasLeft() {
 		out = appendColumns(out, n.Left.Columns(), n.Kind.LeftNullable())
@@ -326,6 +362,10 @@ func appendColumns(out, cols []*expr.Column, nullable bool) []*expr.Column {
 
 // Columns are the input's, then Sub's of a lateral join, else Col.
 func (n *Apply) Columns() []*expr.Column {
+	return n.cols.of(n.Input, n.Sub, uint8(n.Kind), n.Col, n.columns)
+}
+
+func (n *Apply) columns() []*expr.Column {
 	out := appendColumns(nil, n.Input.Columns(), false)
 	if n.Kind == ApplyInner || n.Kind == ApplyLeft {
 		return appendColumns(out, n.Sub.Columns(), n.Kind == ApplyLeft)

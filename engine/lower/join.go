@@ -4,6 +4,7 @@ import (
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/logical"
 	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/sqlerr"
 )
 
 var joinKinds = map[logical.JoinKind]physical.JoinKind{
@@ -11,6 +12,9 @@ var joinKinds = map[logical.JoinKind]physical.JoinKind{
 	logical.Semi: physical.Semi, logical.Anti: physical.Anti, logical.RightSemi: physical.BuildSemi, logical.RightAnti: physical.BuildAnti,
 	logical.Mark: physical.Mark,
 }
+
+// maxCarried bounds the columns that all joins of a statement give together: a plan describes each of them.
+const maxCarried = 500_000
 
 // keys are the equalities of a join between its sides.
 type keys struct {
@@ -87,6 +91,10 @@ func (l *lowerer) join(n *logical.Join, need logical.ColSet) (rel, error) {
 			out.cols = append(out.cols, id)
 		}
 	}
+	if l.carried += len(output); l.carried > maxCarried {
+		return rel{}, sqlerr.Newf(sqlerr.StatementTooLarge, sqlerr.Pos{}, "the statement's joins carry more than %d columns in all", maxCarried).
+			WithHint("select fewer columns, or join fewer tables at once")
+	}
 	if len(output) == len(all) {
 		output = nil
 	} else if output == nil {
@@ -105,7 +113,8 @@ func (l *lowerer) join(n *logical.Join, need logical.ColSet) (rel, error) {
 		if n.Kind == logical.RightSemi || n.Kind == logical.RightAnti {
 			return rel{}, internal("a %s join without keys", n.Kind)
 		}
-		out.node = &physical.LoopJoin{Kind: joinKinds[n.Kind], Probe: probe.node, Build: build.node, Cond: rest, Output: output, Est: l.rows(n)}
+		j := &physical.LoopJoin{Kind: joinKinds[n.Kind], Probe: probe.node, Build: build.node, Cond: rest, Output: output, Est: l.rows(n)}
+		out.node = j.Settle()
 		return out, both.err
 	}
 	ofProbe, ofBuild := mapperOf(probe), mapperOf(build)
@@ -121,7 +130,7 @@ func (l *lowerer) join(n *logical.Join, need logical.ColSet) (rel, error) {
 			}
 		}
 	}
-	out.node = j
+	out.node = j.Settle()
 	for _, m := range []*mapper{both, ofProbe, ofBuild} {
 		if m.err != nil {
 			return rel{}, m.err

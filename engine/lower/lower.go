@@ -27,7 +27,8 @@ func Plan(p *logical.Plan) (physical.Node, error) {
 }
 
 type lowerer struct {
-	est *estimate.Estimator
+	est     *estimate.Estimator
+	carried int // columns that joins give
 }
 
 // A rel is a lowered node and where its columns are. It may have columns that nobody asked for.

@@ -27,7 +27,7 @@ func TestLower(t *testing.T) {
 			}
 			p, err := bind.Query(t.Context(), st.(*ast.QueryStatement).Query, catalogtest.TPCH(), bind.Config{})
 			if err == nil {
-				p, err = optimize.Plan(p, optimize.Config{})
+				p, err = optimize.Plan(t.Context(), p, optimize.Config{})
 			}
 			if err != nil {
 				return err.Error()
@@ -76,7 +76,7 @@ func TestUnreadableColumn(t *testing.T) {
 		}
 		p, err := bind.Query(t.Context(), st.(*ast.QueryStatement).Query, tables, bind.Config{})
 		if err == nil {
-			p, err = optimize.Plan(p, optimize.Config{})
+			p, err = optimize.Plan(t.Context(), p, optimize.Config{})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,8 @@
 package optimize
 
 import (
+	"context"
+
 	"github.com/fletchdb/fletch/engine/estimate"
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/logical"
@@ -51,15 +53,19 @@ func Rules() []string {
 }
 
 // Plan runs the rules over a bound plan. The result has the same columns under the same names. It fails with code
-// feature_not_supported for a subquery that cannot be turned into joins, and with what folding a constant gives.
-func Plan(p *logical.Plan, cfg Config) (*logical.Plan, error) {
-	o := &optimizer{est: estimate.New(), last: greatest(p.Root)}
+// feature_not_supported for a subquery that cannot be turned into joins, with what folding a constant gives, and with ctx's cause
+// once that has ended.
+func Plan(ctx context.Context, p *logical.Plan, cfg Config) (*logical.Plan, error) {
+	o := &optimizer{ctx: ctx, est: estimate.New(), last: greatest(p.Root)}
 	root := p.Root
 	if cfg.Trace != nil {
 		cfg.Trace("", root)
 	}
 	for _, r := range rules {
 		next, err := r.apply(o, root)
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -93,6 +99,7 @@ func sameColumns(rule string, before, after logical.Node) error {
 
 // An optimizer is what the rules of one Plan share.
 type optimizer struct {
+	ctx  context.Context // of this one call to Plan; what a rule gives once it has ended is not used
 	est  *estimate.Estimator
 	last expr.ColumnID
 }

@@ -1,6 +1,7 @@
 package optimize_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -75,7 +76,7 @@ func optimized(t *testing.T, tables catalogtest.Catalog, sql, rule string) strin
 		return failure(err, sql)
 	}
 	changed := false
-	out, err := optimize.Plan(p, optimize.Config{Until: rule, Trace: func(name string, _ logical.Node) { changed = name == rule }})
+	out, err := optimize.Plan(t.Context(), p, optimize.Config{Until: rule, Trace: func(name string, _ logical.Node) { changed = name == rule }})
 	if err != nil {
 		return failure(err, sql)
 	}
@@ -92,11 +93,30 @@ func planned(t *testing.T, tables catalogtest.Catalog, sql string) string {
 	if err != nil {
 		return failure(err, sql)
 	}
-	out, err := optimize.Plan(p, optimize.Config{})
+	out, err := optimize.Plan(t.Context(), p, optimize.Config{})
 	if err != nil {
 		return failure(err, sql)
 	}
 	return explain.Logical(out.Root, estimate.New().Rows)
+}
+
+// TestPlanStops plans a statement whose client leaves after the first rule: no rule follows.
+func TestPlanStops(t *testing.T) {
+	p, err := bound(t, catalogtest.TPCH(), "SELECT o_orderkey FROM orders JOIN customer ON o_custkey = c_custkey WHERE 1 + 1 = 2 AND c_acctbal > 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := errors.New("the client left")
+	ctx, leave := context.WithCancelCause(t.Context())
+	last := ""
+	_, err = optimize.Plan(ctx, p, optimize.Config{Trace: func(rule string, _ logical.Node) {
+		if last = rule; rule == "fold" {
+			leave(left)
+		}
+	}})
+	if !errors.Is(err, left) || last != "fold" {
+		t.Errorf("error %v, the last rule was %q", err, last)
+	}
 }
 
 func failure(err error, sql string) string {

@@ -104,15 +104,31 @@ type group struct {
 	members []map[int]*expr.Column
 	beside  []relSet // per relation, those that some class or condition ties it to
 	plans   map[relSet]*joinPlan
+	guesses map[relSet]*guess
 	cross   bool // products are allowed
 	waiting int  // right sides that flatten has yet to come to
+}
+
+// A guess is what is expected of a set of relations. There is one per set, or plans could not be compared; what is expected of its
+// columns is worked out once it is asked for.
+type guess struct {
+	rows    float64
+	stats   *estimate.Stats
+	compute func() *estimate.Stats
+}
+
+func (q *guess) columns() *estimate.Stats {
+	if q.stats == nil {
+		q.stats, q.compute = q.compute(), nil
+	}
+	return q.stats
 }
 
 // A joinPlan is the cheapest way found to join a set of relations.
 type joinPlan struct {
 	set   relSet
 	cost  float64
-	stats *estimate.Stats
+	guess *guess
 	// leaf, or a join of two; right is a relation of its own where kind is not Inner
 	leaf        int
 	left, right *joinPlan
@@ -120,13 +136,18 @@ type joinPlan struct {
 }
 
 func (o *optimizer) orderGroup(root logical.Node) logical.Node {
-	g := &group{o: o, classes: newClasses(), plans: map[relSet]*joinPlan{}}
-	g.flatten(root)
+	g := &group{o: o, classes: newClasses(), plans: map[relSet]*joinPlan{}, guesses: map[relSet]*guess{}}
+	if g.flatten(root); o.ctx.Err() != nil {
+		return root
+	}
 	if len(g.rels) == 1 {
 		return filter(g.rels[0].node, predConds(g.preds))
 	}
 	g.resolve()
 	best := g.search()
+	if o.ctx.Err() != nil {
+		return root
+	}
 	out := g.build(best)
 	return filter(out, g.leftOver())
 }
@@ -348,9 +369,10 @@ func (g *group) search() *joinPlan {
 	all := relSet(1)<<len(g.rels) - 1
 	for _, g.cross = range []bool{false, true} {
 		clear(g.plans)
+		clear(g.guesses)
 		for i, r := range g.rels {
 			if r.kind == logical.Inner {
-				g.plans[1<<i] = &joinPlan{set: 1 << i, stats: r.stats, leaf: i}
+				g.plans[1<<i] = &joinPlan{set: 1 << i, guess: &guess{rows: r.stats.Rows, stats: r.stats}, leaf: i}
 			}
 		}
 		if len(g.rels) <= exhaustive {
@@ -367,7 +389,7 @@ func (g *group) search() *joinPlan {
 
 // everyOrder fills plans with the cheapest plan of each set, small sets first.
 func (g *group) everyOrder(all relSet) {
-	for s := relSet(1); s <= all; s++ {
+	for s := relSet(1); s <= all && g.o.ctx.Err() == nil; s++ {
 		if s.count() < 2 {
 			continue
 		}
@@ -405,7 +427,7 @@ func (g *group) greedy(all relSet) {
 		}
 		return p
 	}
-	for {
+	for g.o.ctx.Err() == nil {
 		var best *joinPlan
 		take := func(p *joinPlan) {
 			if p != nil && (best == nil || p.cost < best.cost) {
@@ -445,7 +467,6 @@ func (g *group) consider(p *joinPlan) {
 		return
 	}
 	if p.cost < have.cost {
-		p.stats = have.stats // one guess per set, or plans could not be compared
 		g.plans[p.set] = p
 	}
 }
@@ -459,12 +480,18 @@ func (g *group) pair(a, b *joinPlan) *joinPlan {
 	if len(conds) == 0 && !g.cross {
 		return nil
 	}
-	if b.stats.Rows > a.stats.Rows {
+	if b.guess.rows > a.guess.rows {
 		a, b = b, a // the smaller side is built
 	}
 	p := &joinPlan{set: a.set | b.set, left: a, right: b}
-	p.stats = g.statsOf(p, func() *estimate.Stats { return estimate.Join(logical.Inner, a.stats, b.stats, conds, nil) })
-	p.cost = a.cost + b.cost + cost(a.stats.Rows, b.stats.Rows, p.stats.Rows, conds)
+	p.guess = g.guessOf(p.set, func() *guess {
+		l, r := a.guess.columns(), b.guess.columns()
+		return &guess{
+			rows:    estimate.JoinRows(logical.Inner, l, r, conds),
+			compute: func() *estimate.Stats { return estimate.Join(logical.Inner, l, r, conds, nil) },
+		}
+	})
+	p.cost = a.cost + b.cost + cost(a.guess.rows, b.guess.rows, p.guess.rows, conds)
 	return p
 }
 
@@ -474,28 +501,30 @@ func (g *group) attach(a *joinPlan, r int) *joinPlan {
 	if rel.needs&^a.set != 0 {
 		return nil
 	}
-	right := &joinPlan{set: 1 << r, stats: rel.stats, leaf: r}
+	right := &joinPlan{set: 1 << r, guess: &guess{rows: rel.stats.Rows, stats: rel.stats}, leaf: r}
 	p := &joinPlan{set: a.set | 1<<r, left: a, right: right, kind: rel.kind}
-	p.stats = g.statsOf(p, func() *estimate.Stats {
-		s := estimate.Join(rel.kind, a.stats, rel.stats, rel.on, rel.mark)
+	p.guess = g.guessOf(p.set, func() *guess {
+		l := a.guess.columns()
+		join := func() *estimate.Stats { return estimate.Join(rel.kind, l, rel.stats, rel.on, rel.mark) }
 		if conds := g.conds(a.set, 1<<r); len(conds) > 0 {
-			return s.Filter(expr.NewAnd(conds...))
+			s := join().Filter(expr.NewAnd(conds...))
+			return &guess{rows: s.Rows, stats: s}
 		}
-		return s
+		return &guess{rows: estimate.JoinRows(rel.kind, l, rel.stats, rel.on), compute: join}
 	})
-	c := cost(a.stats.Rows, rel.stats.Rows, p.stats.Rows, rel.on)
+	c := cost(a.guess.rows, rel.stats.Rows, p.guess.rows, rel.on)
 	if g.swappable(rel) {
-		c = min(c, cost(rel.stats.Rows, a.stats.Rows, p.stats.Rows, rel.on))
+		c = min(c, cost(rel.stats.Rows, a.guess.rows, p.guess.rows, rel.on))
 	}
 	p.cost = a.cost + c
 	return p
 }
 
-func (g *group) statsOf(p *joinPlan, compute func() *estimate.Stats) *estimate.Stats {
-	if have := g.plans[p.set]; have != nil {
-		return have.stats
+func (g *group) guessOf(set relSet, make func() *guess) *guess {
+	if g.guesses[set] == nil {
+		g.guesses[set] = make()
 	}
-	return compute()
+	return g.guesses[set]
 }
 
 // swappable tells whether the join may build its left side.
@@ -562,7 +591,7 @@ func (g *group) build(p *joinPlan) logical.Node {
 	// Conditions of the group that had to wait for this join are filters on it.
 	conds := g.conds(p.left.set, p.right.set)
 	out := logical.Node(j)
-	if g.swappable(&r) && p.left.stats.Rows*buildCost+r.stats.Rows*probeCost < p.left.stats.Rows*probeCost+r.stats.Rows*buildCost {
+	if g.swappable(&r) && p.left.guess.rows*buildCost+r.stats.Rows*probeCost < p.left.guess.rows*probeCost+r.stats.Rows*buildCost {
 		out = swap(j)
 	}
 	return filter(out, conds)

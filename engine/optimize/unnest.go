@@ -1,6 +1,7 @@
 package optimize
 
 import (
+	"context"
 	"slices"
 
 	"github.com/fletchdb/fletch/engine/expr"
@@ -24,8 +25,9 @@ func unnest(o *optimizer, root logical.Node) (logical.Node, error) {
 
 // An unnester holds the first error.
 type unnester struct {
-	o   *optimizer
-	err error
+	o        *optimizer
+	err      error
+	repeated int // nodes of outer queries that subqueries compute again
 }
 
 func (u *unnester) fail(err error) {
@@ -35,13 +37,19 @@ func (u *unnester) fail(err error) {
 }
 
 func (u *unnester) node(n logical.Node) logical.Node {
+	if u.err != nil {
+		return n
+	}
+	if u.o.ctx.Err() != nil {
+		u.fail(context.Cause(u.o.ctx))
+	}
 	if f, ok := n.(*logical.Filter); ok {
 		if _, isApply := f.Input.(*logical.Apply); isApply {
 			return u.filter(f)
 		}
 	}
 	n = logical.MapChildren(n, u.node)
-	if a, ok := n.(*logical.Apply); ok {
+	if a, ok := n.(*logical.Apply); ok && u.err == nil {
 		return u.apply(a)
 	}
 	return n
@@ -77,7 +85,7 @@ func (u *unnester) filter(f *logical.Filter) logical.Node {
 	// What needs no subquery is decided before one is looked at.
 	first, conds := split(conds, logical.Output(out))
 	out = filter(out, first)
-	for i := len(applies) - 1; i >= 0; i-- {
+	for i := len(applies) - 1; i >= 0 && u.err == nil; i-- {
 		a := *applies[i]
 		a.Input, a.Sub = out, u.node(a.Sub)
 		if a.Kind == logical.ApplyMark && uses[a.Col.ID] == 1 {

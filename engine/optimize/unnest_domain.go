@@ -1,6 +1,8 @@
 package optimize
 
 import (
+	"slices"
+
 	"math"
 
 	"github.com/fletchdb/fletch/engine/expr"
@@ -16,9 +18,11 @@ import (
 func (u *unnester) domain(a *logical.Apply) (logical.Node, tied) {
 	inputCols := logical.Output(a.Input)
 	d := &domain{u: u, pos: a.Pos, outer: logical.ColSet{}}
-	values, copies := logical.Clone(a.Input, u.o.like)
-	group := &logical.Aggregate{Input: values}
 	used := logical.Outer(a.Sub)
+	from := source(a.Input, used)
+	u.repeat(from, a.Pos)
+	values, copies := logical.Clone(from, u.o.like)
+	group := &logical.Aggregate{Input: values}
 	for _, c := range a.Input.Columns() {
 		if used[c.ID] && inputCols[c.ID] {
 			d.cols = append(d.cols, c)
@@ -35,6 +39,55 @@ func (u *unnester) domain(a *logical.Apply) (logical.Node, tied) {
 		}
 	}
 	return sub, t
+}
+
+// maxRepeated bounds the nodes that are copied because a subquery computes its outer query again: each that does so after another
+// doubles what there is.
+const maxRepeated = 100_000
+
+// repeat counts a copy of n against the limit.
+func (u *unnester) repeat(n logical.Node, pos sqlerr.Pos) {
+	logical.Walk(n, func(logical.Node) bool {
+		u.repeated++
+		return u.repeated <= maxRepeated
+	})
+	if u.repeated > maxRepeated {
+		u.fail(sqlerr.New(sqlerr.StatementTooLarge, pos, "the statement has too many correlated subqueries that build on each other").
+			WithHint("join with the subqueries in FROM, or compute some of them in a WITH query"))
+	}
+}
+
+// source is the part of n that has all of used that n has, and every row of n once at least: what other subqueries have added to the
+// rows is not computed again.
+func source(n logical.Node, used logical.ColSet) logical.Node {
+	var need []expr.ColumnID
+	for id := range logical.Output(n) {
+		if used[id] {
+			need = append(need, id)
+		}
+	}
+	for {
+		var in logical.Node
+		switch n := n.(type) {
+		case *logical.Project:
+			if slices.ContainsFunc(n.Items, func(it logical.Item) bool { return !it.IsPass() && slices.Contains(need, it.Col.ID) }) {
+				break
+			}
+			in = n.Input
+		case *logical.Join:
+			if n.Kind == logical.Left || n.Kind == logical.Mark {
+				in = n.Left
+			}
+		}
+		if in == nil {
+			return n
+		}
+		have := logical.Output(in)
+		if slices.ContainsFunc(need, func(id expr.ColumnID) bool { return !have[id] }) {
+			return n
+		}
+		n = in
+	}
 }
 
 // equalOp compares a column of the outer query with its domain: NULL is a value there.
@@ -56,6 +109,7 @@ type domain struct {
 
 // copy is a fresh copy of the values and its columns.
 func (d *domain) copy() (logical.Node, []*expr.Column) {
+	d.u.repeat(d.values, d.pos)
 	n, _ := logical.Clone(d.values, d.u.o.like)
 	return n, n.Columns()
 }

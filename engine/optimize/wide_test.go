@@ -39,7 +39,7 @@ func TestWide(t *testing.T) {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			if _, err := optimize.Plan(p, optimize.Config{}); err != nil {
+			if _, err := optimize.Plan(t.Context(), p, optimize.Config{}); err != nil {
 				t.Fatal(err)
 			}
 			if took := time.Since(began); took > 10*time.Second {

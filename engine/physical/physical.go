@@ -167,6 +167,8 @@ type HashJoin struct {
 	Output    []int       // which of the output columns to give, in order; nil: all
 	Runtime   []RuntimeBuild
 	Est       Est
+
+	settled settled
 }
 
 // A RuntimeBuild asks the join to publish a runtime filter of the given key's build values under an id.
@@ -184,6 +186,8 @@ type LoopJoin struct {
 	Cond   expr.Expr
 	Output []int
 	Est    Est
+
+	settled settled
 }
 
 // A Sort orders its input. Fetch ≥ 0: only the first Fetch rows after Offset are given (top-n); −1: all. The sort is stable

@@ -1,6 +1,8 @@
 package physical
 
 import (
+	"slices"
+
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 )
@@ -47,11 +49,44 @@ func (n *Aggregate) Schema() []Field {
 	return out
 }
 
-// Schema is as the kind says, cut to Output.
-func (n *HashJoin) Schema() []Field { return joinSchema(n.Kind, n.Probe, n.Build, n.Output) }
+// Schema is as the kind says, cut to Output. It is not changed.
+func (n *HashJoin) Schema() []Field { return n.settled.schema(n.Kind, n.Probe, n.Build, n.Output) }
 
-// Schema is as the kind says, cut to Output.
-func (n *LoopJoin) Schema() []Field { return joinSchema(n.Kind, n.Probe, n.Build, n.Output) }
+// Schema is as the kind says, cut to Output. It is not changed.
+func (n *LoopJoin) Schema() []Field { return n.settled.schema(n.Kind, n.Probe, n.Build, n.Output) }
+
+// Settle works the schema out once for all and returns n. Whoever makes a join calls it before anybody else sees the node: else the
+// schema of a tall tree of joins is put together from its leaves at every node that asks.
+func (n *HashJoin) Settle() *HashJoin {
+	n.settled.settle(n.Kind, n.Probe, n.Build, n.Output)
+	return n
+}
+
+// Settle works the schema out once for all and returns n, as HashJoin's does.
+func (n *LoopJoin) Settle() *LoopJoin {
+	n.settled.settle(n.Kind, n.Probe, n.Build, n.Output)
+	return n
+}
+
+// A settled is a join's schema and what it was made of. It is never changed once a node is shared: a copy with other inputs that is
+// not settled again does without.
+type settled struct {
+	kind         JoinKind
+	probe, build Node
+	output       []int
+	fields       []Field
+}
+
+func (s *settled) settle(kind JoinKind, probe, build Node, output []int) {
+	*s = settled{kind, probe, build, output, slices.Clip(joinSchema(kind, probe, build, output))}
+}
+
+func (s *settled) schema(kind JoinKind, probe, build Node, output []int) []Field {
+	if s.fields != nil && s.kind == kind && s.probe == probe && s.build == build && slices.Equal(s.output, output) {
+		return s.fields
+	}
+	return joinSchema(kind, probe, build, output)
+}
 
 func joinSchema(kind JoinKind, probe, build Node, output []int) []Field {
 	var all []Field

@@ -99,11 +99,11 @@ func withChildren(n physical.Node, kids []physical.Node) physical.Node {
 	case *physical.HashJoin:
 		c := *n
 		c.Probe, c.Build = kids[0], kids[1]
-		return &c
+		return c.Settle()
 	case *physical.LoopJoin:
 		c := *n
 		c.Probe, c.Build = kids[0], kids[1]
-		return &c
+		return c.Settle()
 	case *physical.Sort:
 		c := *n
 		c.Input = kids[0]

@@ -26,17 +26,17 @@ func (d *distributor) hashJoin(n *physical.HashJoin) placed {
 	c := *n
 	if everywhere(n.Kind) && d.replicable(n.Build) {
 		c.Probe = probe.node
-		return placed{&c, probe.spread, joinWays(n, probe.by, nil)}
+		return placed{c.Settle(), probe.spread, joinWays(n, probe.by, nil)}
 	}
 	build := d.node(n.Build)
 	switch {
 	case probe.spread == one && build.spread == one:
 		c.Probe, c.Build = probe.node, build.node
-		return on(&c, one)
+		return on(c.Settle(), one)
 	case n.NullAware, everywhere(n.Kind) && d.cheapToCopy(n):
 		// A NULL among the build side's keys decides about every row of NOT IN: each task must know of it.
 		c.Probe, c.Build = probe.node, d.copied(build, probe.spread)
-		return placed{&c, probe.spread, joinWays(n, probe.by, nil)}
+		return placed{c.Settle(), probe.spread, joinWays(n, probe.by, nil)}
 	}
 	return d.partitioned(n, probe, build)
 }
@@ -74,7 +74,7 @@ func (d *distributor) partitioned(n *physical.HashJoin, probe, build placed) pla
 		c.Residual = shift(n.Residual, width, grown)
 		c.Output = outputsAfter(n, width, len(build.node.Schema()), grown)
 	}
-	return placed{&c, split, joinWays(&c, [][]int{probeKeys}, buildKeys)}
+	return placed{c.Settle(), split, joinWays(&c, [][]int{probeKeys}, buildKeys)}
 }
 
 func pick(cols, perm []int) []int {
@@ -208,15 +208,15 @@ func (d *distributor) loopJoin(n *physical.LoopJoin) placed {
 	c := *n
 	c.Probe = probe.node
 	if everywhere(n.Kind) && d.replicable(n.Build) {
-		return on(&c, probe.spread)
+		return on(c.Settle(), probe.spread)
 	}
 	build := d.node(n.Build)
 	if everywhere(n.Kind) {
 		c.Build = d.copied(build, probe.spread)
-		return on(&c, probe.spread)
+		return on(c.Settle(), probe.spread)
 	}
 	c.Probe, c.Build = d.single(probe), d.single(build)
-	return on(&c, one)
+	return on(c.Settle(), one)
 }
 
 // replicable tells whether every task may compute n for itself: small scans and what streams over them, nothing that would have to

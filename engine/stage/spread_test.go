@@ -254,7 +254,7 @@ func planOf(t *testing.T, c catalogtest.Catalog, sql, until string) (plan physic
 	q := st.(*ast.QueryStatement).Query
 	p, err := bind.Query(t.Context(), q, c, bind.Config{})
 	if err == nil {
-		p, err = optimize.Plan(p, optimize.Config{Until: until})
+		p, err = optimize.Plan(t.Context(), p, optimize.Config{Until: until})
 	}
 	if err != nil {
 		t.Fatal(err)
