@@ -25,7 +25,7 @@ func (c *compiler) compile(e expr.Expr) (factory, error) {
 	}
 	t := e.Type()
 	return func(in *instance) node {
-		return &dictNode{typ: t, index: column.Index, column: column.Typ, rows: inner(in), make: inner}
+		return &dictNode{ctx: in.ctx, typ: t, index: column.Index, column: column.Typ, rows: inner(in), make: inner}
 	}, nil
 }
 

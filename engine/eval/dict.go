@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"context"
+
 	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
 	"github.com/fletchdb/fletch/engine/vector/int128"
@@ -13,6 +15,7 @@ import (
 // A dictionary has values that no live row has, and they must not raise errors: where computing over it fails, rows are
 // computed one by one.
 type dictNode struct {
+	ctx    context.Context // of the query that this is part of
 	typ    sqltype.Type
 	index  int
 	column sqltype.Type // of the column
@@ -187,7 +190,7 @@ func (d *dictNode) nullResult(t sqltype.Type) nullResult {
 	vector.SetNull(&null, t, 1)
 	cols := make([]*vector.Vector, d.index+1)
 	cols[d.index] = &null
-	in := &instance{}
+	in := &instance{ctx: d.ctx}
 	v, err := d.make(in).eval(frame{cols: cols, n: 1})
 	switch {
 	case err != nil:
@@ -207,7 +210,7 @@ func (d *dictNode) nullResult(t sqltype.Type) nullResult {
 // compute fills s for dict. Results are copied: the dictionary's memory may go while another of the same id comes.
 func (s *dictSlot) compute(d *dictNode, dict *vector.Vector) {
 	if s.root == nil {
-		s.in = &instance{}
+		s.in = &instance{ctx: d.ctx}
 		s.root = d.make(s.in)
 		s.cols = make([]*vector.Vector, d.index+1)
 	}

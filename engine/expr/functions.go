@@ -225,8 +225,14 @@ func (o *Overload) common(args []sqltype.Type) (shared, elem sqltype.Type, ok bo
 
 func (o *Overload) param(i int) Parameter { return o.Params[min(i, len(o.Params)-1)] }
 
+// A MissingFunction is the cause of an undefined_function: its name, in lower case. Another process may have it.
+type MissingFunction struct{ Name string }
+
+func (m *MissingFunction) Error() string { return "there is no function " + m.Name }
+
 func unknownFunction(name string, args []sqltype.Type, pos sqlerr.Pos) error {
 	err := sqlerr.Newf(sqlerr.UnknownFunction, pos, "function %s(%s) does not exist", name, typeList(args))
+	err.Err = &MissingFunction{strings.ToLower(name)}
 	if LookupAggregate(name) != nil {
 		return err.WithHint("%s is an aggregate function", name)
 	}

@@ -40,8 +40,10 @@ func resolveUser(signatures []*function.Signature, args []Expr, pos sqlerr.Pos) 
 		for i, s := range signatures {
 			known[i] = s.String()
 		}
-		return nil, nil, sqlerr.Newf(sqlerr.UnknownFunction, pos, "function %s(%s) does not exist", signatures[0].Name, typeList(types)).
+		err := sqlerr.Newf(sqlerr.UnknownFunction, pos, "function %s(%s) does not exist", signatures[0].Name, typeList(types)).
 			WithHint("there is %s; an explicit cast may help", strings.Join(known, "; "))
+		err.Err = &MissingFunction{signatures[0].Name}
+		return nil, nil, err
 	}
 	to := make([]sqltype.Type, len(args))
 	for i := range args {

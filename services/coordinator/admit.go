@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,13 +43,15 @@ func (k cohortKey) message() *apiv1.Cohort {
 
 // A wish is what a query asks of its next attempt's cohort. The zero wish is the coordinator's policy.
 type wish struct {
-	version string          // of the workers; empty: any
-	cohort  *cohortKey      // of the attempt before, which is kept while there is a worker of it
-	avoid   map[string]bool // addresses where a worker failed the query; they are used again only where there is no other
+	version string             // of the workers; empty: any
+	cohort  *cohortKey         // of the attempt before, which is kept while there is a worker of it
+	avoid   map[string]bool    // addresses where a worker failed the query; they are used again only where there is no other
+	fits    func(*cohort) bool // whether a cohort can run the query; nil: any can
 }
 
 // choose groups the ready workers of this build's protocol and gives the cohort to use: of the version that was asked for,
-// and of those the largest; of equal ones the first by key, so that every coordinator chooses alike. nil: there is none.
+// of those that fit, and of those the largest; of equal ones the first by key, so that every coordinator chooses alike. nil: there is
+// none.
 func choose(workers []resolver.Worker, w wish) *cohort {
 	groups := map[cohortKey]*cohort{}
 	avoided := false
@@ -66,24 +69,28 @@ func choose(workers []resolver.Worker, w wish) *cohort {
 		}
 		groups[k].workers = append(groups[k].workers, worker)
 	}
-	if len(groups) == 0 && avoided {
+	if w.cohort != nil && groups[*w.cohort] != nil && w.suits(groups[*w.cohort]) {
+		return groups[*w.cohort]
+	}
+	for _, g := range slices.SortedFunc(maps.Values(groups), func(a, b *cohort) int {
+		return cmp.Or(len(b.workers)-len(a.workers), a.key.compare(b.key))
+	}) {
+		if w.suits(g) {
+			return g
+		}
+	}
+	if avoided {
 		w.avoid = nil
 		return choose(workers, w)
 	}
-	if w.cohort != nil && groups[*w.cohort] != nil {
-		return groups[*w.cohort]
-	}
-	var best *cohort
-	for _, g := range groups {
-		if best == nil || len(g.workers) > len(best.workers) || len(g.workers) == len(best.workers) && g.key.less(best.key) {
-			best = g
-		}
-	}
-	return best
+	return nil
 }
 
-func (k cohortKey) less(o cohortKey) bool {
-	return strings.Compare(k.version+"\x00"+k.build+"\x00"+k.capabilities, o.version+"\x00"+o.build+"\x00"+o.capabilities) < 0
+// suits tells whether a cohort can run the query.
+func (w wish) suits(k *cohort) bool { return w.fits == nil || w.fits(k) }
+
+func (k cohortKey) compare(o cohortKey) int {
+	return cmp.Or(strings.Compare(k.version, o.version), strings.Compare(k.build, o.build), strings.Compare(k.capabilities, o.capabilities))
 }
 
 // admit gives the cohort for an attempt, waiting a little for one to appear.

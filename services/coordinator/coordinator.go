@@ -100,9 +100,10 @@ type Coordinator struct {
 	metrics  *metrics
 	tracer   trace.Tracer
 
-	pages    *pages
-	sessions *sessions
-	running  sync.WaitGroup // queries
+	libraries libraries
+	pages     *pages
+	sessions  *sessions
+	running   sync.WaitGroup // queries
 
 	mu       sync.Mutex
 	draining bool

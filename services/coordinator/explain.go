@@ -136,13 +136,16 @@ func (s *queryService) Explain(ctx context.Context, req *apiv1.ExplainRequest) (
 		}
 		out.End = end
 	} else {
-		plan, err := q.session.Plan(ctx, req.GetStatement())
+		w := wish{version: cmp.Or(req.GetOptions().GetWorkerVersion(), c.cfg.workerVersion)}
+		p := newPlanner(ctx, c, q)
+		plan, err := p.first(w)
 		if err != nil {
 			return nil, rpcerr.ToAPI(err, q.id, 0)
 		}
 		workers, _ := c.poller.Workers(ctx)
+		w.fits = p.fits
 		n := 1
-		if chosen := choose(workers, wish{version: cmp.Or(req.GetOptions().GetWorkerVersion(), c.cfg.workerVersion)}); chosen != nil {
+		if chosen := choose(workers, w); chosen != nil {
 			n = len(chosen.workers)
 		}
 		q.plan = c.engine.Tasks(plan, n)

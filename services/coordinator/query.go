@@ -189,9 +189,7 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 	refusals := 0
 	next := wish{version: q.options.GetWorkerVersion(), avoid: map[string]bool{}}
 	for {
-		planning, planned := c.tracer.Start(ctx, "plan")
-		plan, err := q.session.Plan(planning, q.statement)
-		telemetry.End(planned, err)
+		plan, chosen, err := c.plan(ctx, q, next)
 		if err != nil {
 			return err
 		}
@@ -202,16 +200,11 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 			}
 			head = now
 		case !slices.EqualFunc(head, now, func(a, b *apiv1.Column) bool { return proto.Equal(a, b) }):
-			return sqlerr.New(sqlerr.FileChanged, sqlerr.Pos{}, "the columns of a file changed during the query").
+			return sqlerr.New(sqlerr.FileChanged, sqlerr.Pos{}, "the columns of the result changed during the query, with a file or a function").
 				WithHint("run the query again; write new data to new files, so that running queries keep the old ones")
 		}
-		if plan.Local() {
+		if chosen == nil {
 			return c.local(ctx, plan, out)
-		}
-		chosen, err := c.admit(ctx, next)
-		if err != nil {
-			c.metrics.refused(string(sqlerr.CodeOf(err)))
-			return err
 		}
 		next.cohort = &chosen.key
 		result := out
@@ -239,6 +232,25 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 			return err
 		}
 	}
+}
+
+// plan plans q for its next attempt and admits that to a cohort, nil where the plan is this process's own to run.
+func (c *Coordinator) plan(ctx context.Context, q *query, w wish) (*engine.Plan, *cohort, error) {
+	planning, span := c.tracer.Start(ctx, "plan")
+	p := newPlanner(planning, c, q)
+	plan, err := p.first(w)
+	telemetry.End(span, err)
+	if err != nil || plan.Local() {
+		return plan, nil, err
+	}
+	w.fits = p.fits
+	chosen, err := c.admit(ctx, w)
+	if err != nil {
+		c.metrics.refused(string(sqlerr.CodeOf(err)))
+		return nil, nil, err
+	}
+	plan, err = p.on(chosen)
+	return plan, chosen, err
 }
 
 // again tells whether an attempt that failed so may be made anew.
