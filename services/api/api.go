@@ -135,6 +135,7 @@ func Client(differ func(string)) connect.ClientInterceptor {
 				return next(ctx, spec)
 			}
 			info.RequestHeader().Set(identity.HeaderAPI, identity.API().String())
+			info.RequestHeader().Set("User-Agent", "fletch/"+identity.Release())
 			stream, err := next(ctx, spec)
 			if err != nil {
 				return nil, err

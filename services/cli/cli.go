@@ -155,7 +155,7 @@ a coordinator. Workers of different versions never meet in one query.`,
 		}
 	}
 	add(groupQueries, sqlCommand(p), demoCommand(p))
-	add(groupCluster, serveCommand(p), workerCommand(p), workersCommand(p))
+	add(groupCluster, serveCommand(p), workerCommand(p), workersCommand(p), logCommand(p))
 	add(groupMore, versionCommand(p), configCommand(p), datagenCommand(p))
 	root.AddCommand(sltCommand(p))
 	return root
@@ -164,7 +164,9 @@ a coordinator. Workers of different versions never meet in one query.`,
 // prepare makes c and every command below it take flags from the environment and the configuration file, too, and treat arguments
 // that it does not have as wrong use.
 func prepare(c *cobra.Command) {
-	c.Args = knownCommand
+	if c.Args == nil {
+		c.Args = knownCommand
+	}
 	if run := c.RunE; run != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {
 			if err := fromSurroundings(cmd); err != nil {

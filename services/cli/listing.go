@@ -63,6 +63,13 @@ func (t *listing) column(c int) arrow.Array {
 			b.Append(n)
 		}
 		return b.NewArray()
+	case is(func(v any) bool { _, ok := v.(uint64); return ok }):
+		b := array.NewUint64Builder(memory.DefaultAllocator)
+		for _, row := range t.rows {
+			n, _ := row[c].(uint64)
+			b.Append(n)
+		}
+		return b.NewArray()
 	}
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	for _, row := range t.rows {

@@ -83,6 +83,9 @@ func serveCommand(p *process) *cobra.Command {
 		tables        string
 		origins       []string
 		timeout       span
+		eventLog      string
+		eventLogSize  memorySize
+		eventLogAge   span
 	)
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
@@ -116,6 +119,7 @@ SIGTERM it takes no new query and lets those that run end.`,
 				coordinator.WithReadRoots(f.readRoots...), coordinator.WithThreads(f.threads.n), coordinator.WithMemory(f.memory.bytes),
 				coordinator.WithStatementTimeout(timeout.d), coordinator.WithSecurity(f.security), coordinator.WithAllowHosts(f.allowHosts...),
 				coordinator.WithAllowOrigins(origins...), coordinator.WithLogger(f.logger(p)), coordinator.WithTraces(traces),
+				coordinator.WithEventLog(eventLog, eventLogSize.bytes, eventLogAge.d),
 			)
 			if err != nil {
 				return &usageError{err}
@@ -129,6 +133,10 @@ SIGTERM it takes no new query and lets those that run end.`,
 	flags.StringVar(&workerVersion, "worker-version", "", "`VERSION` of the workers that queries run on (default the largest cohort's)")
 	flags.StringVar(&tables, "tables", "", "`DIR` whose Parquet files, and folders of them, are tables by name; it may be read")
 	flags.Var(&timeout, "timeout", "`TIME` that any statement may take, such as 5m (default no limit)")
+	flags.StringVar(&eventLog, "event-log", "", "`DIR` to log every query in; it is made if it is not there, and several coordinators may share it")
+	flags.Var(&eventLogSize, "event-log-size", "bytes that this process's part of the log may take before its oldest segments go (default 1GiB)")
+	flags.Var(&eventLogAge, "event-log-age", "`TIME` after which this process's segments go (default 720h)")
+	groupFlags(cmd, "Event log", "event-log", "event-log-size", "event-log-age")
 	f.register(cmd, "8470")
 	flags.StringSliceVar(&origins, "allow-origin", nil, "`URL` of web pages' origin that may call, such as http://localhost:3000; may repeat")
 	flags.StringVar(&f.security.TokenFile, "token-file", "", "`FILE` of the token that clients must show")

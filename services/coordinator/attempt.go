@@ -88,10 +88,12 @@ func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, 
 	q.begin(chosen, used, tasks)
 	a.number = q.number()
 	span.SetAttributes(attribute.Int64("fletch.attempt", int64(a.number)))
+	q.record.spread(a, chosen, c.policy())
 	if err := a.open(used); err != nil {
 		return false, err
 	}
 	q.counted()
+	q.record.running(a)
 	if err := a.relay(out); err != nil {
 		if a.ctx.Err() != nil {
 			err = a.cause(err)
@@ -259,10 +261,12 @@ func (a *attempt) watch(w resolver.Worker, acknowledged chan<- error) {
 		case *workerv1.WatchResponse_Progress:
 			a.q.progressed(w.URL, e.Progress)
 		case *workerv1.WatchResponse_Finished:
-			a.finished(w, e.Finished)
+			last := a.finished(w, e.Finished)
+			a.q.record.task(a, w, e.Finished, last)
 		case *workerv1.WatchResponse_Failed:
 			err := rpcerr.FromWorkerDetail(e.Failed.GetError())
 			if err.Code != sqlerr.Canceled {
+				a.q.record.taskFailed(a, w, e.Failed.GetTask(), err)
 				a.failed(err)
 			}
 		}
@@ -283,7 +287,8 @@ func (a *attempt) failed(err *sqlerr.Error) {
 	a.cancel(err)
 }
 
-func (a *attempt) finished(w resolver.Worker, m *workerv1.TaskFinished) {
+// finished notes a task's end, and tells whether it was the last of its stage.
+func (a *attempt) finished(w resolver.Worker, m *workerv1.TaskFinished) (last bool) {
 	ref := taskRef{m.GetProgress().GetTask().GetStage(), m.GetProgress().GetTask().GetTask()}
 	a.q.mu.Lock()
 	a.q.progress[ref] = m.GetProgress()
@@ -293,12 +298,19 @@ func (a *attempt) finished(w resolver.Worker, m *workerv1.TaskFinished) {
 	a.q.mu.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.pending[ref] {
-		delete(a.pending, ref)
-		if len(a.pending) == 0 {
-			close(a.ended)
+	if !a.pending[ref] {
+		return false
+	}
+	delete(a.pending, ref)
+	if len(a.pending) == 0 {
+		close(a.ended)
+	}
+	for other := range a.pending {
+		if other.stage == ref.stage {
+			return false
 		}
 	}
+	return true
 }
 
 func (q *query) progressed(url string, p *workerv1.AttemptProgress) {

@@ -45,6 +45,9 @@ type config struct {
 	security      httpserve.Security
 	allowHosts    []string
 	allowOrigins  []string
+	eventLog      string
+	eventLogSize  int64
+	eventLogAge   time.Duration
 	logger        *slog.Logger
 	traces        trace.TracerProvider
 	limits        limits
@@ -80,6 +83,12 @@ func WithAllowHosts(hosts ...string) Option { return func(c *config) { c.allowHo
 // WithAllowOrigins sets the origins of web pages that may call.
 func WithAllowOrigins(origins ...string) Option { return func(c *config) { c.allowOrigins = origins } }
 
+// WithEventLog logs what happens in dir, of which this coordinator writes its own part: at most size bytes, nothing older than age; 0
+// is 1 GiB and 30 days.
+func WithEventLog(dir string, size int64, age time.Duration) Option {
+	return func(c *config) { c.eventLog, c.eventLogSize, c.eventLogAge = dir, size, age }
+}
+
 // WithLogger sets where the coordinator logs; the default is slog's.
 func WithLogger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
 
@@ -97,6 +106,7 @@ type Coordinator struct {
 	poller   *resolver.Poller
 	limits   limits
 	log      *slog.Logger
+	events   eventLog // nil: there is none
 	metrics  *metrics
 	tracer   trace.Tracer
 
@@ -150,6 +160,9 @@ func New(r resolver.Resolver, options ...Option) (*Coordinator, error) {
 	if err != nil {
 		return nil, errors.Join(err, local.Close())
 	}
+	if err := co.openLog(); err != nil {
+		return nil, errors.Join(err, co.server.Close(), local.Close())
+	}
 	return co, nil
 }
 
@@ -161,6 +174,9 @@ func (c *Coordinator) Serve(ctx context.Context) error {
 	polling, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() { c.poller.Run(polling) })
+	if c.events != nil {
+		wg.Go(func() { c.observe(polling) })
+	}
 	serving, stopServing := context.WithCancel(polling)
 	wg.Go(func() {
 		select {
@@ -179,11 +195,13 @@ func (c *Coordinator) Serve(ctx context.Context) error {
 	stop()
 	wg.Wait()
 	c.dialer.Close()
-	return errors.Join(err, c.engine.Close())
+	return errors.Join(err, c.closeLog(), c.engine.Close())
 }
 
 // Close gives the port back, for a coordinator whose Serve was never called.
-func (c *Coordinator) Close() error { return errors.Join(c.server.Close(), c.engine.Close()) }
+func (c *Coordinator) Close() error {
+	return errors.Join(c.server.Close(), c.closeLog(), c.engine.Close())
+}
 
 // drain takes no new statement, and returns when those that run have ended or, at the time-out, were ended. Results that are
 // fetched page by page may take as long.

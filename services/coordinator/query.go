@@ -66,6 +66,7 @@ type query struct {
 	plan     []engine.Task
 
 	operators bool // count per operator
+	record    *record
 }
 
 type taskRef struct{ stage, task uint32 }
@@ -125,7 +126,8 @@ func (c *Coordinator) finish(q *query) {
 // run plans and runs q, again where that is safe, and gives its end, with the error in it if there was one.
 func (c *Coordinator) run(ctx context.Context, q *query, out sink) (*apiv1.QueryEnd, error) {
 	traced, span := c.tracer.Start(ctx, "query", trace.WithAttributes(attribute.String("fletch.query", q.id)))
-	err := c.attempts(traced, q, &counting{sink: out, query: q})
+	q.record = c.record(ctx, q)
+	err := c.attempts(traced, q, &counting{sink: out, query: q, record: q.record})
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx) // what failed, failed because the query ended
@@ -133,6 +135,7 @@ func (c *Coordinator) run(ctx context.Context, q *query, out sink) (*apiv1.Query
 		err = q.explainRows(rpcerr.Of(err))
 	}
 	end := q.end(err)
+	q.record.finished(end, err)
 	c.ended(q, end)
 	telemetry.End(span, err)
 	return end, err
@@ -167,8 +170,9 @@ func (q *query) explainRows(e *sqlerr.Error) *sqlerr.Error {
 // counting notes what reached the client.
 type counting struct {
 	sink
-	query *query
-	began bool
+	query  *query
+	record *record // nil where the rows are not the result
+	began  bool
 }
 
 func (s *counting) Message(encapsulated []byte, rows int64) error {
@@ -180,6 +184,7 @@ func (s *counting) Message(encapsulated []byte, rows int64) error {
 	s.query.rows += rows
 	s.query.bytes += int64(len(encapsulated))
 	s.query.mu.Unlock()
+	s.record.message(encapsulated)
 	return nil
 }
 
@@ -203,7 +208,9 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 			return sqlerr.New(sqlerr.FileChanged, sqlerr.Pos{}, "the columns of the result changed during the query, with a file or a function").
 				WithHint("run the query again; write new data to new files, so that running queries keep the old ones")
 		}
+		q.record.planned(plan, head)
 		if chosen == nil {
+			q.record.local(plan)
 			return c.local(ctx, plan, out)
 		}
 		next.cohort = &chosen.key
@@ -213,6 +220,9 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 		}
 		ran, err := c.attempt(ctx, q, plan, chosen, result)
 		c.metrics.attempted(ran, err)
+		if err != nil {
+			q.record.failed(ran, err)
+		}
 		if err == nil && plan.Analyze() {
 			return c.local(ctx, q.analyzed(plan), out)
 		}

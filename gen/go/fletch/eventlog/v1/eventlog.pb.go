@@ -612,7 +612,7 @@ type Worker struct {
 	InstanceId string `protobuf:"bytes,2,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
 	// Its user's own version string.
 	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
-	// Content-based id of its executable.
+	// Content-based id of its executable; left out of the events of tasks.
 	Build         string `protobuf:"bytes,4,opt,name=build,proto3" json:"build,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -977,7 +977,7 @@ func (x *Operator) GetEstimatedRows() float64 {
 	return 0
 }
 
-// StageStarted says that the first task of a stage runs. Kind stage_started.
+// StageStarted says that every worker of an attempt has its plans, so that the stage's tasks may run. Kind stage_started.
 type StageStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the attempt.
@@ -1132,7 +1132,7 @@ func (x *StageFinished) GetSinceStart() *durationpb.Duration {
 	return nil
 }
 
-// TaskStarted says that a task runs. Kind task_started.
+// TaskStarted says that a worker has a task and may run it. Kind task_started.
 type TaskStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the attempt.
