@@ -40,8 +40,8 @@ const (
 	KindRolloutChanged = "rollout_changed"
 )
 
-// kindOf is the kind of an event, "" for a message that is none.
-func kindOf(m proto.Message) string {
+// KindOf is the kind of an event, "" for a message that is none.
+func KindOf(m proto.Message) string {
 	switch m.(type) {
 	case *eventlogv1.SegmentStarted:
 		return KindSegmentStarted

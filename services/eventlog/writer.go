@@ -157,11 +157,11 @@ func signal(c chan struct{}) {
 
 // add puts an event into the batch that is written next, which is given; nil says that it is lost.
 func (w *Writer) add(query string, m proto.Message, awaited bool) *batch {
-	kind := kindOf(m)
+	kind := KindOf(m)
 	data, err := encodeWithin(m, MaxLine-lineOverhead)
 	if data == nil && err == nil { // no line can hold it
 		kind, awaited = KindEventTooLarge, false
-		data, err = encode(&eventlogv1.EventTooLarge{Kind: kindOf(m), Bytes: uint64(proto.Size(m))})
+		data, err = encode(&eventlogv1.EventTooLarge{Kind: KindOf(m), Bytes: uint64(proto.Size(m))})
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -320,7 +320,7 @@ func line(m proto.Message, seq uint64) []byte {
 	if err != nil {
 		data = []byte("{}") // what is said of the writer is no UTF-8
 	}
-	return appendLine(nil, version, kindOf(m), time.Now(), seq, "", data)
+	return appendLine(nil, version, KindOf(m), time.Now(), seq, "", data)
 }
 
 func (w *Writer) name(number uint32) string {

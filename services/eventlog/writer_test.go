@@ -103,9 +103,9 @@ func TestEveryKindRoundTrips(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		line := appendLine(nil, version, kindOf(m), time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC), 7, "q1", data)
+		line := appendLine(nil, version, KindOf(m), time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC), 7, "q1", data)
 		if strings.ContainsAny(string(line[:len(line)-1]), "\n") {
-			t.Errorf("%s is on more than one line", kindOf(m))
+			t.Errorf("%s is on more than one line", KindOf(m))
 		}
 		e, err := ParseLine(line[:len(line)-1])
 		if err != nil {
@@ -116,7 +116,7 @@ func TestEveryKindRoundTrips(t *testing.T) {
 		}
 		back, err := e.Decode()
 		if err != nil || !proto.Equal(back, m) {
-			t.Errorf("%s came back as %v, %v; want %v", kindOf(m), back, err, m)
+			t.Errorf("%s came back as %v, %v; want %v", KindOf(m), back, err, m)
 		}
 	}
 }
