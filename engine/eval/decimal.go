@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"math/bits"
 
+	"github.com/fletchdb/fletch/engine/planted"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
@@ -39,7 +40,7 @@ func (k call) decimalArithmetic() (factory, bool) {
 	switch k.Func {
 	case "+", "-", "*":
 		n := decimalNode{k: k, op: k.Func[0], capped: k.Typ.Precision == sqltype.MaxPrecision}
-		if n.op != '*' {
+		if n.op != '*' && !planted.DecimalScale {
 			n.lshift, n.rshift = int(k.Typ.Scale)-ls, int(k.Typ.Scale)-rs
 		}
 		return func(in *instance) node {

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/fletchdb/fletch/engine/planted"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 )
 
@@ -117,7 +118,7 @@ func compileLike(pattern, escape string, fold bool) (*matcher, error) {
 	current := segment{}
 	for i := 0; i < len(pattern); {
 		switch rest := pattern[i:]; {
-		case escape != "" && strings.HasPrefix(rest, escape):
+		case escape != "" && !planted.LikeEscape && strings.HasPrefix(rest, escape):
 			if i += len(escape); i == len(pattern) {
 				return nil, sqlerr.New(sqlerr.InvalidParameter, sqlerr.Pos{}, "LIKE pattern must not end with escape character")
 			}

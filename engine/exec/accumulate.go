@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/fletchdb/fletch/engine/planted"
 	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
 	"github.com/fletchdb/fletch/engine/vector/int128"
@@ -282,6 +283,9 @@ func (a *counts) merge(vs []*vector.Vector, r *rows) {
 		row := i
 		if r.sel != nil {
 			row = int(r.sel[i])
+		}
+		if planted.PartialCount {
+			x = min(x, 1)
 		}
 		a.n[r.groups[row]] += x
 	}

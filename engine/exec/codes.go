@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fletchdb/fletch/engine/planted"
 	"github.com/fletchdb/fletch/engine/vector"
 	"github.com/fletchdb/fletch/engine/vector/kernel"
 )
@@ -200,7 +201,7 @@ func cardOf(v *vector.Vector) int {
 
 func (e *codeEntry) matches(keys []*vector.Vector) bool {
 	for i, v := range keys {
-		if e.ids[i] != v.DictID {
+		if e.ids[i] != v.DictID && !(planted.DictionaryCodes && e.cards[i] == cardOf(v)) {
 			return false
 		}
 	}

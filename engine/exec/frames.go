@@ -7,6 +7,7 @@ import (
 
 	"github.com/fletchdb/fletch/engine/calendar"
 	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/planted"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
@@ -80,7 +81,7 @@ func newEdge(c *windowCall, b physical.Bound, rows *store, p *partitions, n *phy
 	switch c.Frame.Unit {
 	case physical.FrameRows:
 		by := shift(b.Offset.Int, back)
-		if end {
+		if end && !planted.WindowFrame {
 			by++
 		}
 		return func(i int) int32 { return clamp(int64(i)+by, p, i) }, nil

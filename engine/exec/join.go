@@ -6,6 +6,7 @@ import (
 
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/planted"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
@@ -137,7 +138,7 @@ func newHashJoin(n *physical.HashJoin, r *runner) (*join, error) {
 	if n.NullAware && len(n.ProbeKeys) != 1 {
 		return nil, sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "a NULL-aware join with %d keys", len(n.ProbeKeys))
 	}
-	j := &join{kind: n.Kind, env: r.env, acct: r.account("HashJoin build", n), nullAware: n.NullAware, residual: n.Residual, runtime: n.Runtime}
+	j := &join{kind: n.Kind, env: r.env, acct: r.account("HashJoin build", n), nullAware: n.NullAware && !planted.NotIn, residual: n.Residual, runtime: n.Runtime}
 	for i, e := range n.BuildKeys {
 		t := e.Type()
 		if vector.PhysOf(t) == vector.PhysNone || !t.Equal(n.ProbeKeys[i].Type()) {
@@ -331,7 +332,7 @@ func (l *joinLocal) Push(_ context.Context, b *vector.Batch) error {
 func (j *join) keyed(keys []*vector.Vector, b *vector.Batch, sel *[]int32, bits *[]uint64) ([]int32, bool) {
 	rows, dropped := b.Sel, false
 	for i, v := range keys {
-		if v.Valid == nil || j.nullEqual != nil && j.nullEqual[i] {
+		if v.Valid == nil || planted.NullKeys || j.nullEqual != nil && j.nullEqual[i] {
 			continue
 		}
 		if cap(*sel) < b.Len {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/planted"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 	"github.com/fletchdb/fletch/engine/vector"
@@ -116,6 +117,9 @@ func (l *sortLocal) Push(ctx context.Context, b *vector.Batch) error {
 		return nil
 	}
 	sel := b.Sel
+	if planted.Selection {
+		sel = nil
+	}
 	switch {
 	case len(l.picked) == len(entries):
 	case sel == nil:
@@ -391,7 +395,7 @@ func (r *sortReader) Next(context.Context) (*vector.Batch, error) {
 	s := r.source.sorter
 	to := r.source.next.Add(int64(s.env.BatchRows))
 	from := to - int64(s.env.BatchRows)
-	if from >= int64(len(s.sorted)) {
+	if from >= int64(len(s.sorted)) || planted.LastBatch && from > 0 && to > int64(len(s.sorted)) {
 		return nil, nil
 	}
 	r.ids = r.ids[:0]

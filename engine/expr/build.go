@@ -355,6 +355,9 @@ func NewCall(name string, args []Expr, pos sqlerr.Pos) (Expr, error) {
 	case "typeof", "pg_typeof", "arrow_typeof":
 		if len(args) == 1 {
 			t := args[0].Type()
+			if IsUnknown(args[0]) && f.Name != "pg_typeof" {
+				t = sqltype.Of(sqltype.Utf8)
+			}
 			name := t.String()
 			switch f.Name {
 			case "pg_typeof":

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/fletchdb/fletch/engine/planted"
 	"github.com/fletchdb/fletch/engine/vector"
 	"github.com/fletchdb/fletch/engine/vector/int128"
 	"github.com/fletchdb/fletch/engine/vector/kernel"
@@ -248,7 +249,7 @@ func float(f float64) int64 {
 	switch {
 	case f != f:
 		return oneNaN
-	case f == 0:
+	case f == 0 && !planted.NegativeZero:
 		return 0
 	}
 	return int64(math.Float64bits(f))

@@ -161,16 +161,25 @@ func (g *grammar) relation(depth int) (from *term, s *scope) {
 		}
 		return seq("(", q, ") AS ", a, "(", list(", ", names...), ")"), &scope{refs: qualified(a, refs), rows: 200, ties: true}
 	}
-	switch pick(g.r, 88, 6, 3, 3) {
+	limited := false
+	switch pick(g.r, 85, 6, 3, 3, 3) {
 	case 1:
 		return g.values(a)
 	case 2:
 		return seq(g.one("generate_series(1, 5)", "range(0, 4)", "generate_series(3, 1, -1)"), " AS ", a, "(c0)"), &scope{refs: []ref{{a + ".c0", kInt, false}}, rows: 5}
+	case 4:
+		limited = true
 	case 3:
 		e := g.call(kInts, 1, &scope{})
 		return seq("unnest(", e, ") AS ", a, "(c0)"), &scope{refs: []ref{{a + ".c0", kInt, true}}, rows: 5, ties: true}
 	}
 	t := g.tables[pick(g.r, 4, 6, 25, 40, 25)]
+	if limited { // which rows does not matter: all are equal
+		n := g.r.IntN(30)
+		k := kinds[g.r.IntN(len(kinds))]
+		from := seq("(SELECT ", g.constant(k), " FROM ", t.name, fmt.Sprintf(" LIMIT %d", n), g.perhaps(30, " OFFSET ", g.one("1", "20")), ") AS ", a, "(c0)")
+		return from, &scope{refs: []ref{{a + ".c0", k, false}}, rows: n, ties: true}
+	}
 	if t.rows > 1000 {
 		if g.large {
 			t = g.tables[2]
@@ -236,7 +245,7 @@ func (g *grammar) join(depth int, s *scope) *term {
 		a := g.name("a")
 		e := g.call(kInts, 1, &scope{refs: s.refs})
 		s.refs, s.ties = append(slices.Clone(s.refs), ref{a + ".c0", kInt, true}), true
-		return seq(g.one(" CROSS JOIN ", ", "), "unnest(", e, ") AS ", a, "(c0)")
+		return seq(" CROSS JOIN unnest(", e, ") AS ", a, "(c0)")
 	}
 	right, more := g.relation(depth - 1)
 	both := &scope{refs: slices.Concat(s.refs, more.refs)}
@@ -466,7 +475,11 @@ func (g *grammar) aggregate(k kind, s *scope) *term {
 			call = seq(g.one("covar_pop(", "covar_samp(", "regr_avgx(", "regr_avgy(", "regr_sxx(", "regr_sxy(", "regr_syy("), tame(number), ", ", tame(kInt), ")")
 		case 4:
 			exact = true
-			call = seq(g.one("median(", "quantile_cont(0.25, "), "CAST(", tame(number), " AS DOUBLE PRECISION))")
+			call = seq(g.one("median(", "quantile_cont("), "CAST(", tame(number), " AS DOUBLE PRECISION)")
+			if strings.HasPrefix(call.text(), "quantile") {
+				call = seq(call, ", 0.25")
+			}
+			call = seq(call, ")")
 			if g.p(50) {
 				call = seq("percentile_cont(", g.one("0", "0.5", "0.9"), ") WITHIN GROUP (ORDER BY CAST(", tame(number), " AS DOUBLE PRECISION))")
 			}
@@ -802,7 +815,13 @@ func (g *grammar) predicate(depth int, s *scope, k kind) *term {
 	case 2:
 		return exprOf(kBool, "(", g.column(k, s, false), g.one(" = ", " < ", " >= ", " <> "), g.one("ANY", "ALL"), " (SELECT ", g.expr(k, 0, inner), " FROM ", from, where, "))")
 	case 3:
-		return exprOf(kBool, "((", g.column(k, s, false), ", ", g.column(kInt, s, false), ")", g.one(" IN ", " NOT IN "), "(SELECT ", g.expr(k, 0, inner), ", ", g.expr(kInt, 0, inner), " FROM ", from, where, "))")
+		column := func(k kind, s *scope) *term {
+			if g.own {
+				return g.column(k, s, false)
+			}
+			return seq("coalesce(", g.column(k, s, false), ", ", plain["expr:"+string(k)].value, ")") // DuckDB takes a row with NULL for NULL
+		}
+		return exprOf(kBool, "((", column(k, s), ", ", column(kInt, s), ")", g.one(" IN ", " NOT IN "), "(SELECT ", column(k, inner), ", ", column(kInt, inner), " FROM ", from, where, "))")
 	}
 	return exprOf(kBool, "(", g.column(k, s, false), g.one(" IN ", " NOT IN "), "(SELECT ", g.expr(k, 0, inner), " FROM ", from, where, "))")
 }

@@ -25,7 +25,8 @@ func main() {
 	flag.BoolVar(&c.examples, "examples", false, "print an example of each kind of refusal")
 	flag.Parse()
 	c.pairings = strings.Split(*pairings, ",")
-	c.until = time.Now().Add(time.Duration(*minutes * float64(time.Minute)))
+	c.began = time.Now()
+	c.until = c.began.Add(time.Duration(*minutes * float64(time.Minute)))
 	f := newFuzz(c)
 	if err := f.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "fuzz:", err)

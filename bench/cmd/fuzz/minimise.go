@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A statement is a whole query.
@@ -32,6 +33,9 @@ func (f *fuzz) try(q statement, origin string) error {
 	if f.accepted > before {
 		f.reached.text(text)
 		f.reached.plan(f.embedded, text)
+	}
+	if d.kind != "" && len(f.seen) == 0 {
+		fmt.Printf("first difference after %.1f s and %d queries: %s\n", time.Since(f.began).Seconds(), f.made, d.kind)
 	}
 	switch {
 	case d.kind == "":

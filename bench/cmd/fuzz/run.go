@@ -20,7 +20,7 @@ import (
 type config struct {
 	seed, first, sets  uint64
 	perSet, most       int
-	until              time.Time
+	began, until       time.Time
 	deadline           time.Duration
 	pairings           []string
 	found              string
