@@ -131,7 +131,7 @@ func (s planner) explain(ctx context.Context, st *ast.Explain) (*Plan, error) {
 			if rule == "" {
 				rule = "as bound"
 			}
-			fmt.Fprintf(&steps, "-- %st\n%st\n", rule, explain.Logical(root, nil))
+			fmt.Fprintf(&steps, "-- %s\n%s\n", rule, explain.Logical(root, nil))
 		}
 	}
 	p, err := s.query(ctx, q.Query, trace)

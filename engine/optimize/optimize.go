@@ -56,6 +56,10 @@ func Rules() []string {
 // feature_not_supported for a subquery that cannot be turned into joins, with what folding a constant gives, and with ctx's cause
 // once that has ended.
 func Plan(ctx context.Context, p *logical.Plan, cfg Config) (*logical.Plan, error) {
+	return apply(ctx, rules, p, cfg)
+}
+
+func apply(ctx context.Context, rules []rule, p *logical.Plan, cfg Config) (*logical.Plan, error) {
 	o := &optimizer{ctx: ctx, est: estimate.New(), last: greatest(p.Root)}
 	root := p.Root
 	if cfg.Trace != nil {

@@ -48,7 +48,7 @@ func TestRules(t *testing.T) {
 			case "query":
 				var name string
 				d.ScanArgs(t, "file", &name)
-				sql, err := os.ReadFile(filepath.Join("../catalog/catalogtest/tpch", name+".sql"))
+				sql, err := os.ReadFile(filepath.Join("../testdata/tpch/queries", name+".sql"))
 				if err != nil {
 					d.Fatalf(t, "%v", err)
 				}
@@ -58,6 +58,36 @@ func TestRules(t *testing.T) {
 			return ""
 		})
 	})
+}
+
+// TestRulesHaveBothCases demands of every rule a golden file of its name with a case in which it does something and one in which it
+// leaves the plan alone.
+func TestRulesHaveBothCases(t *testing.T) {
+	type cases struct{ changed, unchanged int }
+	have := map[string]cases{}
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "optimize" && d.HasArg("rule") {
+				var rule string
+				d.ScanArgs(t, "rule", &rule)
+				c := have[rule]
+				switch {
+				case rule != filepath.Base(path):
+				case strings.HasPrefix(d.Expected, "unchanged\n"):
+					c.unchanged++
+				case !strings.HasPrefix(d.Expected, "error"):
+					c.changed++
+				}
+				have[rule] = c
+			}
+			return d.Expected
+		})
+	})
+	for _, rule := range optimize.Rules() {
+		if c := have[rule]; c.changed == 0 || c.unchanged == 0 {
+			t.Errorf("testdata/%s has %d cases in which the rule changes the plan and %d in which it does not: it needs one of each", rule, c.changed, c.unchanged)
+		}
+	}
 }
 
 func bound(t *testing.T, tables catalogtest.Catalog, sql string) (*logical.Plan, error) {
