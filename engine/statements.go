@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/fletchdb/fletch/engine/arrowio"
 	"github.com/fletchdb/fletch/engine/ast"
@@ -81,7 +82,8 @@ var (
 	timeout   = &setting{"statement_timeout", "0", "time that a statement may take: milliseconds, or with a unit; 0 is no limit", checkTimeout}
 	zone      = &setting{"timezone", "UTC", "zone in which TIMESTAMP WITH TIME ZONE is shown", checkZone}
 	quotients = &setting{"fletch.division_by_zero", "error", "what dividing by zero gives: error, null, or infinity where DOUBLE PRECISION has it", checkQuotients}
-	settings  = []*setting{quotients, timeout, zone}
+	version   = &setting{"fletch.worker_version", "", "version of the workers that statements of this session run on; empty is the server's policy", checkVersion}
+	settings  = []*setting{quotients, version, timeout, zone}
 )
 
 var zeroDivisions = map[string]bind.ZeroDivision{"error": bind.ZeroFails, "null": bind.ZeroNull, "infinity": bind.ZeroInfinity}
@@ -97,6 +99,13 @@ func checkQuotients(v string) (string, error) {
 func checkTimeout(v string) (string, error) {
 	if _, err := parseTimeout(v); err != nil {
 		return "", err
+	}
+	return v, nil
+}
+
+func checkVersion(v string) (string, error) {
+	if len(v) > 128 || strings.ContainsFunc(v, unicode.IsControl) {
+		return "", sqlerr.New(sqlerr.InvalidParameter, sqlerr.Pos{}, "a version has at most 128 bytes and no control characters")
 	}
 	return v, nil
 }
@@ -201,6 +210,9 @@ func (s *Session) Timeout() time.Duration {
 	}
 	return d
 }
+
+// WorkerVersion is what SET fletch.worker_version says; "" is nothing.
+func (s *Session) WorkerVersion() string { return s.setting(version) }
 
 func texts(columns []string, rows [][]string) *Plan {
 	n := &physical.Values{}

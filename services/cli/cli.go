@@ -155,7 +155,7 @@ a coordinator. Workers of different versions never meet in one query.`,
 		}
 	}
 	add(groupQueries, sqlCommand(p), demoCommand(p))
-	add(groupCluster, serveCommand(p), workerCommand(p), workersCommand(p), logCommand(p))
+	add(groupCluster, serveCommand(p), workerCommand(p), workersCommand(p), rolloutCommand(p), logCommand(p))
 	add(groupMore, versionCommand(p), configCommand(p), datagenCommand(p))
 	root.AddCommand(sltCommand(p))
 	return root
@@ -180,7 +180,7 @@ func prepare(c *cobra.Command) {
 	}
 }
 
-// knownCommand refuses arguments: no command of fletch has any, so each is a command that is not, or a flag's value without it.
+// knownCommand refuses arguments: hardly a command of fletch has any, so each is a command that is not, or a flag's value without it.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -86,6 +86,16 @@ type testCluster struct {
 	workers []string
 }
 
+// steered starts two coordinators over c's workers that share a rollout file, and one that has its policy to itself.
+func (c *testCluster) steered(tb testing.TB) (shared [2]string, alone, file string) {
+	tb.Helper()
+	file = filepath.Join(tb.TempDir(), "rollout.json")
+	for i := range shared {
+		shared[i] = clustertest.Coordinator(tb, c.workers, coordinator.WithTables(dataDir(tb)), coordinator.WithRolloutFile(file)).URL()
+	}
+	return shared, clustertest.Coordinator(tb, c.workers, coordinator.WithTables(dataDir(tb))).URL(), file
+}
+
 func newCluster(tb testing.TB) *testCluster {
 	tb.Helper()
 	c := &testCluster{}
@@ -123,6 +133,7 @@ func (c *testCluster) idle(t *testing.T) {
 func TestScripts(t *testing.T) {
 	c := newCluster(t)
 	idle := clustertest.Coordinator(t, []string{nowhere(t)}, coordinator.WithTables(dataDir(t))).URL()
+	shared, alone, file := c.steered(t)
 	testscript.Run(t, testscript.Params{
 		Deadline: time.Now().Add(time.Minute), // a server that a mistake starts
 		Dir:      filepath.Join("testdata", "script"),
@@ -130,6 +141,10 @@ func TestScripts(t *testing.T) {
 			env.Setenv("DATA", dataDir(t))
 			env.Setenv("SERVER", c.server)
 			env.Setenv("WORKER", c.workers[0])
+			env.Setenv("SHARED1", shared[0])
+			env.Setenv("SHARED2", shared[1])
+			env.Setenv("ALONE", alone)
+			env.Setenv("ROLLOUT", file)
 			env.Setenv("IDLE", idle) // has no worker
 			env.Setenv("NOWHERE", nowhere(t))
 			env.Setenv("BADVERSION", "v1\x01")

@@ -80,6 +80,8 @@ func serveCommand(p *process) *cobra.Command {
 		f             serverFlags
 		workers       workerFlags
 		workerVersion string
+		version       string
+		rolloutFile   string
 		tables        string
 		origins       []string
 		timeout       span
@@ -116,6 +118,7 @@ SIGTERM it takes no new query and lets those that run end.`,
 			defer flush()
 			c, err := coordinator.New(
 				r, coordinator.WithListen(f.listen), coordinator.WithWorkerVersion(workerVersion), coordinator.WithTables(tables),
+				coordinator.WithVersion(version), coordinator.WithRolloutFile(rolloutFile),
 				coordinator.WithReadRoots(f.readRoots...), coordinator.WithThreads(f.threads.n), coordinator.WithMemory(f.memory.bytes),
 				coordinator.WithStatementTimeout(timeout.d), coordinator.WithSecurity(f.security), coordinator.WithAllowHosts(f.allowHosts...),
 				coordinator.WithAllowOrigins(origins...), coordinator.WithLogger(f.logger(p)), coordinator.WithTraces(traces),
@@ -130,7 +133,9 @@ SIGTERM it takes no new query and lets those that run end.`,
 	}
 	flags := cmd.Flags()
 	workers.register(cmd)
-	flags.StringVar(&workerVersion, "worker-version", "", "`VERSION` of the workers that queries run on (default the largest cohort's)")
+	flags.StringVar(&workerVersion, "worker-version", "", "`VERSION` of the workers that queries run on, until fletch rollout or the rollout file says otherwise (default the largest cohort's)")
+	flags.StringVar(&version, "version", "", "the coordinator's own `VERSION`, for the policy match (default none: its build is matched)")
+	flags.StringVar(&rolloutFile, "rollout-file", "", "`FILE` of the policy that all coordinators share, read again every second (default the policy is kept in memory)")
 	flags.StringVar(&tables, "tables", "", "`DIR` whose Parquet files, and folders of them, are tables by name; it may be read")
 	flags.Var(&timeout, "timeout", "`TIME` that any statement may take, such as 5m (default no limit)")
 	flags.StringVar(&eventLog, "event-log", "", "`DIR` to log every query in; it is made if it is not there, and several coordinators may share it")

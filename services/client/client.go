@@ -17,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/fletchdb/fletch/engine/sqlerr"
@@ -382,6 +383,27 @@ func (c *Client) Workers(ctx context.Context) (out []*apiv1.Worker, err error) {
 	err = c.each(ctx, func(cl *connect.Client) error {
 		res, err := apiv1connect.NewClusterServiceClient(cl).ListWorkers(ctx, &apiv1.ListWorkersRequest{})
 		out = res.GetWorkers()
+		return err
+	})
+	return out, err
+}
+
+// Rollout is the coordinator's policy, and its view of the cohorts.
+func (c *Client) Rollout(ctx context.Context) (out *apiv1.GetRolloutResponse, err error) {
+	err = c.each(ctx, func(cl *connect.Client) error {
+		out, err = apiv1connect.NewRolloutServiceClient(cl).GetRollout(ctx, &apiv1.GetRolloutRequest{})
+		return err
+	})
+	return out, err
+}
+
+// SetRollout replaces the policy, if its revision is still that of r, and gives the one that is in force then.
+func (c *Client) SetRollout(ctx context.Context, r *apiv1.Rollout) (out *apiv1.Rollout, err error) {
+	r = proto.CloneOf(r)
+	r.ChangedAt = nil
+	err = c.each(ctx, func(cl *connect.Client) error {
+		res, err := apiv1connect.NewRolloutServiceClient(cl).SetRollout(ctx, &apiv1.SetRolloutRequest{Rollout: r})
+		out = res.GetRollout()
 		return err
 	})
 	return out, err

@@ -4,135 +4,187 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"connectrpc.com/connect/v2"
 
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
 	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/resolver"
+	"github.com/fletchdb/fletch/services/rollout"
 )
 
-// A cohort is workers that may serve one attempt together: equal user version (or build, where that is empty), protocol and
-// capability digest.
+// A cohort is workers that may serve one attempt together.
 type cohort struct {
-	key     cohortKey
-	workers []resolver.Worker // ascending by URL, at least one
+	key     rollout.Key
+	workers []resolver.Worker // that are ready, ascending by URL, at least one
 }
 
-type cohortKey struct {
-	version, build string // build only where version is empty
-	protocol       uint32
-	capabilities   string
-}
-
-func keyOf(id *identityv1.Identity) cohortKey {
-	k := cohortKey{version: id.GetVersion(), protocol: id.GetProtocol(), capabilities: id.GetCapabilities()}
-	if k.version == "" {
-		k.build = id.GetBuild()
+func keyOf(id *identityv1.Identity) rollout.Key {
+	k := rollout.Key{Version: id.GetVersion(), Protocol: id.GetProtocol(), Capabilities: id.GetCapabilities()}
+	if k.Version == "" {
+		k.Build = id.GetBuild()
 	}
 	return k
 }
 
-func (k cohortKey) message() *apiv1.Cohort {
-	return &apiv1.Cohort{Version: k.version, Protocol: k.protocol, Capabilities: k.capabilities, Build: k.build}
+// A view is what the poller saw last, by cohort. It is a value: nobody changes it.
+type view struct {
+	of      <-chan struct{} // closed once it is no longer the last
+	workers []resolver.Worker
+	err     error                   // of the resolver
+	ready   map[rollout.Key]*cohort // those with a ready worker
+	cohorts []rollout.Cohort        // all, whatever their workers' state, the largest first
+}
+
+// look gives the last view. It waits for the first sweep, at most until ctx ends.
+func (c *Coordinator) look(ctx context.Context) *view {
+	changed := c.poller.Changed()
+	if v := c.seen.Load(); v != nil && v.of == changed {
+		return v
+	}
+	workers, err := c.poller.Workers(ctx)
+	v := grouped(workers)
+	v.of, v.err = changed, err
+	c.seen.Store(v)
+	return v
+}
+
+// grouped puts workers that have said who they are into cohorts.
+func grouped(workers []resolver.Worker) *view {
+	v := &view{workers: workers, ready: map[rollout.Key]*cohort{}}
+	at := map[rollout.Key]int{}
+	for _, w := range workers {
+		if w.Identity == nil {
+			continue
+		}
+		k := keyOf(w.Identity)
+		i, ok := at[k]
+		if !ok {
+			i = len(v.cohorts)
+			at[k] = i
+			v.cohorts = append(v.cohorts, rollout.Cohort{Key: k, BuildOfAll: w.Identity.GetBuild()})
+		}
+		g := &v.cohorts[i]
+		g.Workers++
+		if g.BuildOfAll != w.Identity.GetBuild() {
+			g.BuildOfAll = ""
+		}
+		if !w.Ready() {
+			continue
+		}
+		g.Ready++
+		g.Slots += int(w.Info.GetSlots())
+		if v.ready[k] == nil {
+			v.ready[k] = &cohort{key: k}
+		}
+		v.ready[k].workers = append(v.ready[k].workers, w)
+	}
+	slices.SortFunc(v.cohorts, rollout.Larger)
+	return v
 }
 
 // A wish is what a query asks of its next attempt's cohort. The zero wish is the coordinator's policy.
 type wish struct {
-	version string             // of the workers; empty: any
-	cohort  *cohortKey         // of the attempt before, which is kept while there is a worker of it
+	version string             // of the workers; empty: the policy's
+	ramped  bool               // it is of the share that a ramp takes
+	cohort  *rollout.Key       // of the attempt before, which is kept while there is a worker of it
 	avoid   map[string]bool    // addresses where a worker failed the query; they are used again only where there is no other
 	fits    func(*cohort) bool // whether a cohort can run the query; nil: any can
 }
 
-// choose groups the ready workers of this build's protocol and gives the cohort to use: of the version that was asked for,
-// of those that fit, and of those the largest; of equal ones the first by key, so that every coordinator chooses alike. nil: there is
-// none.
-func choose(workers []resolver.Worker, w wish) *cohort {
-	groups := map[cohortKey]*cohort{}
-	avoided := false
-	for _, worker := range workers {
-		if !worker.Ready() || worker.Identity.GetProtocol() != identity.Protocol() || w.version != "" && worker.Identity.GetVersion() != w.version {
-			continue
-		}
-		if w.avoid[worker.URL] {
-			avoided = true
-			continue
-		}
-		k := keyOf(worker.Identity)
-		if groups[k] == nil {
-			groups[k] = &cohort{key: k}
-		}
-		groups[k].workers = append(groups[k].workers, worker)
+// pick gives the cohort to use for a wish; nil: there is none.
+func (c *Coordinator) pick(v *view, w wish) *cohort {
+	choice, s := c.steering.decide(v)
+	ready := v.ready
+	if len(w.avoid) > 0 {
+		ready = without(v.ready, w.avoid)
 	}
-	if w.cohort != nil && groups[*w.cohort] != nil && w.suits(groups[*w.cohort]) {
-		return groups[*w.cohort]
+	if w.cohort != nil && w.suits(ready[*w.cohort]) {
+		return ready[*w.cohort]
 	}
-	for _, g := range slices.SortedFunc(maps.Values(groups), func(a, b *cohort) int {
-		return cmp.Or(len(b.workers)-len(a.workers), a.key.compare(b.key))
-	}) {
-		if w.suits(g) {
-			return g
+	allows := s.Allows
+	if w.version != "" {
+		allows = func(c rollout.Cohort) bool { return c.Protocol == s.Protocol && c.Version == w.version }
+	}
+	first := choice.For(w.ramped)
+	if w.suits(ready[first]) && (w.version == "" || first.Version == w.version) {
+		return ready[first]
+	}
+	for _, g := range v.cohorts {
+		if r := ready[g.Key]; allows(g) && w.suits(r) {
+			return r
 		}
 	}
-	if avoided {
+	if len(w.avoid) > 0 {
 		w.avoid = nil
-		return choose(workers, w)
+		return c.pick(v, w)
 	}
 	return nil
 }
 
-// suits tells whether a cohort can run the query.
-func (w wish) suits(k *cohort) bool { return w.fits == nil || w.fits(k) }
+// suits tells whether there is such a cohort, and it can run the query.
+func (w wish) suits(k *cohort) bool { return k != nil && (w.fits == nil || w.fits(k)) }
 
-func (k cohortKey) compare(o cohortKey) int {
-	return cmp.Or(strings.Compare(k.version, o.version), strings.Compare(k.build, o.build), strings.Compare(k.capabilities, o.capabilities))
+// without is the cohorts that are left without some addresses.
+func without(ready map[rollout.Key]*cohort, avoid map[string]bool) map[rollout.Key]*cohort {
+	out := map[rollout.Key]*cohort{}
+	for k, g := range ready {
+		rest := slices.DeleteFunc(slices.Clone(g.workers), func(w resolver.Worker) bool { return avoid[w.URL] })
+		if len(rest) > 0 {
+			out[k] = &cohort{k, rest}
+		}
+	}
+	return out
 }
 
 // admit gives the cohort for an attempt, waiting a little for one to appear.
 func (c *Coordinator) admit(ctx context.Context, w wish) (*cohort, error) {
-	w.version = cmp.Or(w.version, c.cfg.workerVersion)
 	limit := time.NewTimer(c.limits.admit)
 	defer limit.Stop()
 	for {
-		changed := c.poller.Changed()
-		workers, err := c.poller.Workers(ctx)
-		if best := choose(workers, w); best != nil {
+		steered := c.steering.changed()
+		v := c.look(ctx)
+		if best := c.pick(v, w); best != nil {
 			return best, nil
 		}
 		select {
-		case <-changed:
+		case <-v.of:
+			continue
+		case <-steered:
 			continue
 		case <-ctx.Done():
 		case <-limit.C:
 		}
-		return nil, noWorker(workers, w.version, err)
+		return nil, c.noWorker(v, w.version)
 	}
 }
 
-func noWorker(workers []resolver.Worker, version string, resolveErr error) error {
+func (c *Coordinator) noWorker(v *view, version string) error {
+	choice, s := c.steering.decide(v)
 	what := "no usable worker"
-	if version != "" {
+	if version = cmp.Or(version, s.Policy.Version); version != "" {
 		what = fmt.Sprintf("no usable worker of version %q", version)
 	}
 	e := sqlerr.New(sqlerr.NoWorker, sqlerr.Pos{}, what)
 	switch {
-	case resolveErr != nil:
-		e.Message += ": " + resolveErr.Error()
-	case len(workers) == 0:
+	case v.err != nil:
+		e.Message += ": " + v.err.Error()
+	case len(v.workers) == 0:
 		e.Message += ": none is known"
 		_ = e.WithHint("start one with fletch worker, and name it with --workers")
 	default:
 		var parts []string
-		for _, w := range workers[:min(3, len(workers))] {
-			_, reason := unused(w, nil, version)
+		for _, w := range v.workers[:min(3, len(v.workers))] {
+			_, reason := unused(w, v, choice, s, version)
 			parts = append(parts, w.URL+": "+reason)
 		}
-		if more := len(workers) - len(parts); more > 0 {
+		if more := len(v.workers) - len(parts); more > 0 {
 			parts = append(parts, fmt.Sprintf("and %d more", more))
 		}
 		e.Message += ": " + strings.Join(parts, "; ")
@@ -141,26 +193,57 @@ func noWorker(workers []resolver.Worker, version string, resolveErr error) error
 	return e
 }
 
-// unused tells why a query admitted now would not run on w; used is the cohort that it would run on, nil if there is none.
-func unused(w resolver.Worker, used *cohort, version string) (apiv1.UnusedReason, string) {
+// unused tells why a query admitted now would not run on w. version is one that was asked for, empty if none was.
+func unused(w resolver.Worker, v *view, choice rollout.Choice, s rollout.Situation, version string) (apiv1.UnusedReason, string) {
+	base := v.ready[choice.Base]
 	switch {
 	case w.Err != nil && sqlerr.CodeOf(w.Err) == sqlerr.Unauthenticated:
 		return apiv1.UnusedReason_UNUSED_REASON_REFUSED, w.Err.Error()
+	case w.Err != nil && sqlerr.CodeOf(w.Err) == sqlerr.VersionMismatch:
+		return apiv1.UnusedReason_UNUSED_REASON_REPLACED, w.Err.Error()
 	case w.Err != nil:
 		return apiv1.UnusedReason_UNUSED_REASON_UNREACHABLE, w.Err.Error()
+	case w.Identity == nil:
+		return apiv1.UnusedReason_UNUSED_REASON_NOT_ASKED, "it was not asked yet who it is"
 	case w.Identity.GetProtocol() != identity.Protocol():
 		return apiv1.UnusedReason_UNUSED_REASON_PROTOCOL, fmt.Sprintf("it speaks protocol %d, this coordinator speaks %d", w.Identity.GetProtocol(), identity.Protocol())
 	case !w.Ready():
 		return apiv1.UnusedReason_UNUSED_REASON_DRAINING, "it is draining"
-	case version != "" && w.Identity.GetVersion() != version:
-		return apiv1.UnusedReason_UNUSED_REASON_VERSION, fmt.Sprintf("its version is %q, queries run on %q", w.Identity.GetVersion(), version)
-	case used != nil && keyOf(w.Identity) != used.key:
-		return apiv1.UnusedReason_UNUSED_REASON_COHORT, fmt.Sprintf("its cohort is not larger than that of version %q with %d workers", used.key.version, len(used.workers))
 	}
-	return apiv1.UnusedReason_UNUSED_REASON_UNSPECIFIED, ""
+	key := keyOf(w.Identity)
+	if version == "" && (key == choice.Base || key == choice.Ramp) {
+		return apiv1.UnusedReason_UNUSED_REASON_UNSPECIFIED, ""
+	}
+	wants := func(what string) (apiv1.UnusedReason, string) {
+		return apiv1.UnusedReason_UNUSED_REASON_VERSION, fmt.Sprintf("its version is %q, queries run on %s", w.Identity.GetVersion(), what)
+	}
+	switch {
+	case version != "" && key.Version != version:
+		return wants(fmt.Sprintf("%q", version))
+	case version != "":
+		return apiv1.UnusedReason_UNUSED_REASON_UNSPECIFIED, ""
+	case s.Policy.Mode == rollout.Pin && key.Version != s.Policy.Version:
+		return wants(fmt.Sprintf("%q", s.Policy.Version))
+	case s.Policy.Mode == rollout.Match && key.Version != s.Version:
+		return wants(fmt.Sprintf("this coordinator's own, %q", s.Version))
+	case base != nil && key != choice.Rising:
+		return apiv1.UnusedReason_UNUSED_REASON_COHORT, fmt.Sprintf("its cohort is not larger than that of version %q with %d workers", base.key.Version, len(base.workers))
+	}
+	return apiv1.UnusedReason_UNUSED_REASON_COHORT, choice.Reason
 }
 
-// member finds the worker of an instance in a cohort.
-func (c *cohort) member(instance string) int {
-	return slices.IndexFunc(c.workers, func(w resolver.Worker) bool { return w.Identity.GetInstanceId() == instance })
+// wantedVersion is the version of workers that a call's header names; empty: none.
+func wantedVersion(ctx context.Context) (string, error) {
+	info, ok := connect.CallInfoForServerContext(ctx)
+	if !ok {
+		return "", nil
+	}
+	v, err := url.PathUnescape(info.RequestHeader().Get(identity.HeaderWantVersion))
+	if err == nil {
+		err = identity.CheckVersion(v)
+	}
+	if err != nil {
+		return "", sqlerr.Newf(sqlerr.InvalidParameter, sqlerr.Pos{}, "the header fletch-want-version holds no version: %.100s", err).WithHint("it is percent-encoded UTF-8 of at most 128 bytes")
+	}
+	return v, nil
 }

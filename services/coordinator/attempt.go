@@ -67,7 +67,7 @@ func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, 
 	tasks := c.engine.Tasks(plan, len(chosen.workers))
 	a := &attempt{c: c, q: q, plan: plan, tasks: tasks, token: make([]byte, 16), pending: map[taskRef]bool{}, ended: make(chan struct{})}
 	_, _ = rand.Read(a.token)
-	ctx, span := c.tracer.Start(ctx, "attempt", trace.WithAttributes(attribute.String("fletch.query", q.id), attribute.String("fletch.version", chosen.key.version)))
+	ctx, span := c.tracer.Start(ctx, "attempt", trace.WithAttributes(attribute.String("fletch.query", q.id), attribute.String("fletch.version", chosen.key.Version)))
 	defer func() { telemetry.End(span, err) }()
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	defer func() {

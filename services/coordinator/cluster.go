@@ -26,16 +26,20 @@ func (s *clusterService) ListWorkers(ctx context.Context, _ *apiv1.ListWorkersRe
 	c := s.coordinator
 	ctx, cancel := context.WithTimeout(ctx, c.limits.admit)
 	defer cancel()
-	workers, _ := c.poller.Workers(ctx)
-	used := choose(workers, wish{version: c.cfg.workerVersion})
+	v := c.look(ctx)
+	choice, now := c.steering.decide(v)
 	out := &apiv1.ListWorkersResponse{}
+	workers, _ := c.poller.Workers(ctx)
 	for _, w := range workers {
-		out.Workers = append(out.Workers, c.show(w, used))
+		m := show(w)
+		reason, detail := unused(w, v, choice, now, "")
+		m.Used, m.Reason, m.ReasonDetail = reason == apiv1.UnusedReason_UNUSED_REASON_UNSPECIFIED, reason, detail[:min(len(detail), 512)]
+		out.Workers = append(out.Workers, m)
 	}
 	return out, nil
 }
 
-func (c *Coordinator) show(w resolver.Worker, used *cohort) *apiv1.Worker {
+func show(w resolver.Worker) *apiv1.Worker {
 	m := &apiv1.Worker{Url: w.URL}
 	if id := w.Identity; id != nil {
 		m.InstanceId, m.Version, m.Build, m.Protocol, m.Capabilities = id.GetInstanceId(), id.GetVersion(), id.GetBuild(), id.GetProtocol(), id.GetCapabilities()
@@ -43,6 +47,8 @@ func (c *Coordinator) show(w resolver.Worker, used *cohort) *apiv1.Worker {
 		m.SinceSeen = durationpb.New(time.Since(w.Seen))
 	}
 	switch {
+	case w.Err == nil && w.Identity == nil:
+		m.State = apiv1.WorkerState_WORKER_STATE_UNSPECIFIED
 	case w.Err != nil:
 		m.State = apiv1.WorkerState_WORKER_STATE_UNREACHABLE
 	case w.Info.GetState() == identityv1.WorkerState_WORKER_STATE_READY:
@@ -50,9 +56,6 @@ func (c *Coordinator) show(w resolver.Worker, used *cohort) *apiv1.Worker {
 	default:
 		m.State = apiv1.WorkerState_WORKER_STATE_DRAINING
 	}
-	m.Reason, m.ReasonDetail = unused(w, used, c.cfg.workerVersion)
-	m.ReasonDetail = m.ReasonDetail[:min(len(m.ReasonDetail), 512)]
-	m.Used = m.Reason == apiv1.UnusedReason_UNUSED_REASON_UNSPECIFIED && used != nil && used.member(w.Identity.GetInstanceId()) >= 0
 	return m
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -28,36 +29,55 @@ import (
 	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/internal/telemetry"
 	"github.com/fletchdb/fletch/services/resolver"
+	"github.com/fletchdb/fletch/services/rollout"
 )
 
 // An Option sets what a coordinator is told at its start.
 type Option func(*config)
 
 type config struct {
-	listen        string
-	resolver      resolver.Resolver
-	workerVersion string
-	tables        string
-	readRoots     []string
-	threads       int
-	memory        int64
-	timeout       time.Duration
-	security      httpserve.Security
-	allowHosts    []string
-	allowOrigins  []string
-	eventLog      string
-	eventLogSize  int64
-	eventLogAge   time.Duration
-	logger        *slog.Logger
-	traces        trace.TracerProvider
-	limits        limits
+	listen       string
+	resolver     resolver.Resolver
+	version      string
+	policy       rollout.Policy
+	rolloutFile  string
+	tables       string
+	readRoots    []string
+	threads      int
+	memory       int64
+	timeout      time.Duration
+	security     httpserve.Security
+	allowHosts   []string
+	allowOrigins []string
+	eventLog     string
+	eventLogSize int64
+	eventLogAge  time.Duration
+	logger       *slog.Logger
+	traces       trace.TracerProvider
+	limits       limits
 }
 
 // WithListen sets HOST:PORT to listen on; the default is 127.0.0.1:0, a free port.
 func WithListen(addr string) Option { return func(c *config) { c.listen = addr } }
 
-// WithWorkerVersion runs queries only on workers of this version; the default is the largest cohort.
-func WithWorkerVersion(v string) Option { return func(c *config) { c.workerVersion = v } }
+// WithWorkerVersion runs queries only on workers of this version, until a policy says otherwise; the default, and what "" stands for,
+// is to follow the largest cohort.
+func WithWorkerVersion(v string) Option {
+	return func(c *config) {
+		c.policy = rollout.Policy{}
+		if v != "" {
+			c.policy = rollout.Policy{Mode: rollout.Pin, Version: v}
+		}
+	}
+}
+
+// WithVersion sets the coordinator's own version, which the policy match compares with the workers'; the default is none, and then
+// it compares builds.
+func WithVersion(v string) Option { return func(c *config) { c.version = v } }
+
+// WithRolloutFile keeps the policy in a file that all coordinators of a cluster share: it is read every second, and written by
+// rename. Where there is none yet, the policy is that of WithWorkerVersion. The default is to keep the policy in memory.
+func WithRolloutFile(path string) Option { return func(c *config) { c.rolloutFile = path } }
 
 // WithTables makes every Parquet file, or folder of them, in dir a table of that name.
 func WithTables(dir string) Option { return func(c *config) { c.tables = dir } }
@@ -104,6 +124,8 @@ type Coordinator struct {
 	server   *httpserve.Server
 	dialer   *httpserve.Dialer
 	poller   *resolver.Poller
+	seen     atomic.Pointer[view]
+	steering *steering
 	limits   limits
 	log      *slog.Logger
 	events   eventLog // nil: there is none
@@ -126,6 +148,13 @@ func New(r resolver.Resolver, options ...Option) (*Coordinator, error) {
 	c := config{listen: "127.0.0.1:0", resolver: r, logger: slog.Default(), limits: defaultLimits()}
 	for _, o := range options {
 		o(&c)
+	}
+	if err := identity.CheckVersion(c.version); err != nil {
+		return nil, fmt.Errorf("--version: %w", err)
+	}
+	store, err := rollout.Open(c.rolloutFile, c.policy)
+	if err != nil {
+		return nil, err
 	}
 	credentials, err := c.security.Load()
 	if err != nil {
@@ -150,7 +179,8 @@ func New(r resolver.Resolver, options ...Option) (*Coordinator, error) {
 		dialer: httpserve.NewDialer(credentials, credentials.Secret), queries: map[string]*query{},
 	}
 	co.metrics, co.tracer = newMetrics(co), telemetry.Tracer(c.traces)
-	co.pages, co.sessions = newPages(co), newSessions(local)
+	co.steering = newSteering(store, c.version, c.logger)
+	co.pages, co.sessions = newPages(co), newSessions(local, co.steering)
 	co.poller = resolver.NewPoller(c.resolver, co.dialer, c.logger)
 	co.server, err = httpserve.Listen(httpserve.Config{
 		Listen: c.listen, Credentials: credentials, Bearer: credentials.Token, AllowHosts: c.allowHosts, AllowOrigins: c.allowOrigins,
@@ -177,6 +207,7 @@ func (c *Coordinator) Serve(ctx context.Context) error {
 	if c.events != nil {
 		wg.Go(func() { c.observe(polling) })
 	}
+	wg.Go(func() { c.steer(polling) })
 	serving, stopServing := context.WithCancel(polling)
 	wg.Go(func() {
 		select {
@@ -257,6 +288,7 @@ func (c *Coordinator) handler() http.Handler {
 	apiv1connect.RegisterClusterServiceHandler(srv, &clusterService{coordinator: c})
 	apiv1connect.RegisterSessionServiceHandler(srv, &sessionService{coordinator: c})
 	apiv1connect.RegisterVersionServiceHandler(srv, &versionService{coordinator: c})
+	apiv1connect.RegisterRolloutServiceHandler(srv, &rolloutService{coordinator: c})
 	grpcreflect.Register(srv)
 	connecthttp.Mount(
 		mux, srv,
@@ -272,7 +304,7 @@ func (c *Coordinator) handler() http.Handler {
 	api.Describe(mux)
 	mux.Handle("GET "+telemetry.Path, telemetry.Handler(c.metrics.registry))
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(
-		apiv1connect.QueryServiceName, apiv1connect.SessionServiceName, apiv1connect.ClusterServiceName, apiv1connect.VersionServiceName,
+		apiv1connect.QueryServiceName, apiv1connect.SessionServiceName, apiv1connect.ClusterServiceName, apiv1connect.VersionServiceName, apiv1connect.RolloutServiceName,
 	)))
 	return mux
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 	"github.com/fletchdb/fletch/services/resolver"
+	"github.com/fletchdb/fletch/services/rollout"
 )
 
 // An eventLog takes what happens. Append keeps an event; Commit keeps one and returns when it is on disk, false when it is not. Neither
@@ -124,7 +125,7 @@ func (r *record) spread(a *attempt, chosen *cohort, policy *eventlogv1.Policy) {
 	if r == nil {
 		return
 	}
-	m := &eventlogv1.AttemptStarted{Attempt: a.number, Cohort: logCohort(&chosen.key), Policy: policy}
+	m := &eventlogv1.AttemptStarted{Attempt: a.number, Cohort: logCohort(chosen.key), Policy: policy}
 	used := map[string]resolver.Worker{}
 	for _, w := range a.on {
 		used[w.URL] = w
@@ -249,7 +250,7 @@ func (r *record) finished(end *apiv1.QueryEnd, err error) {
 		RowsScanned: end.GetScanned().GetRows(), BytesScanned: end.GetScanned().GetBytes(), MemoryPeak: end.GetMemoryPeak(),
 	}
 	if c := r.query.lastCohort(); c != nil {
-		m.Cohort = logCohort(&c.key)
+		m.Cohort = logCohort(c.key)
 	}
 	switch {
 	case err != nil:
@@ -295,8 +296,11 @@ func (q *query) lastCohort() *cohort {
 	return q.cohort
 }
 
-func logCohort(k *cohortKey) *eventlogv1.Cohort {
-	return &eventlogv1.Cohort{Version: k.version, Build: k.build, Protocol: k.protocol, Capabilities: k.capabilities}
+func logCohort(k rollout.Key) *eventlogv1.Cohort {
+	if k.IsZero() {
+		return nil
+	}
+	return &eventlogv1.Cohort{Version: k.Version, Build: k.Build, Protocol: k.Protocol, Capabilities: k.Capabilities}
 }
 
 func logWorker(w resolver.Worker) *eventlogv1.Worker {
@@ -310,8 +314,13 @@ func logPlace(w resolver.Worker) *eventlogv1.Worker {
 
 // policy is the policy by which cohorts are chosen now.
 func (c *Coordinator) policy() *eventlogv1.Policy {
-	if c.cfg.workerVersion != "" {
-		return &eventlogv1.Policy{Kind: eventlogv1.PolicyKind_POLICY_KIND_PIN, Version: c.cfg.workerVersion}
+	switch p, _ := c.steering.store.Policy(); {
+	case p.Ramp.Percent > 0:
+		return &eventlogv1.Policy{Kind: eventlogv1.PolicyKind_POLICY_KIND_RAMP, Version: p.Ramp.Version, Percent: p.Ramp.Percent}
+	case p.Mode == rollout.Pin:
+		return &eventlogv1.Policy{Kind: eventlogv1.PolicyKind_POLICY_KIND_PIN, Version: p.Version}
+	case p.Mode == rollout.Match:
+		return &eventlogv1.Policy{Kind: eventlogv1.PolicyKind_POLICY_KIND_MATCH}
 	}
 	return &eventlogv1.Policy{Kind: eventlogv1.PolicyKind_POLICY_KIND_FOLLOW}
 }
@@ -319,15 +328,15 @@ func (c *Coordinator) policy() *eventlogv1.Policy {
 // observe logs which workers come and go, and which cohort new queries use, until ctx ends.
 func (c *Coordinator) observe(ctx context.Context) {
 	seen := map[string]resolver.Worker{} // by URL, those that answer
-	rollout := &eventlogv1.RolloutChanged{}
+	last := &eventlogv1.RolloutChanged{}
 	for {
-		changed := c.poller.Changed()
-		workers, _ := c.poller.Workers(ctx)
+		steered := c.steering.changed()
+		v := c.look(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		now := map[string]resolver.Worker{}
-		for _, w := range workers {
+		for _, w := range v.workers {
 			before, known := seen[w.URL]
 			switch {
 			case w.Err != nil && known:
@@ -347,16 +356,15 @@ func (c *Coordinator) observe(ctx context.Context) {
 			c.events.Append("", &eventlogv1.WorkerGone{Worker: logWorker(seen[url]), Reason: "the resolver does not name it any more"})
 		}
 		seen = now
-		next := &eventlogv1.RolloutChanged{Policy: c.policy()}
-		if used := choose(workers, wish{version: c.cfg.workerVersion}); used != nil {
-			next.Cohort = logCohort(&used.key)
-		}
-		if !proto.Equal(next, rollout) {
-			rollout = next
+		choice, _ := c.steering.decide(v)
+		next := &eventlogv1.RolloutChanged{Policy: c.policy(), Cohort: logCohort(choice.Base), Ramp: logCohort(choice.Ramp)}
+		if !proto.Equal(next, last) {
+			last = next
 			c.events.Append("", next)
 		}
 		select {
-		case <-changed:
+		case <-v.of:
+		case <-steered:
 		case <-ctx.Done():
 			return
 		}

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -136,16 +135,15 @@ func (s *queryService) Explain(ctx context.Context, req *apiv1.ExplainRequest) (
 		}
 		out.End = end
 	} else {
-		w := wish{version: cmp.Or(req.GetOptions().GetWorkerVersion(), c.cfg.workerVersion)}
+		w := c.wishOf(q)
 		p := newPlanner(ctx, c, q)
 		plan, err := p.first(w)
 		if err != nil {
 			return nil, rpcerr.ToAPI(err, q.id, 0)
 		}
-		workers, _ := c.poller.Workers(ctx)
 		w.fits = p.fits
 		n := 1
-		if chosen := choose(workers, w); chosen != nil {
+		if chosen := c.pick(c.look(ctx), w); chosen != nil {
 			n = len(chosen.workers)
 		}
 		q.plan = c.engine.Tasks(plan, n)

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"github.com/fletchdb/fletch/engine/function"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
-	"github.com/fletchdb/fletch/services/resolver"
 )
 
 // maxLibraries is how many cohorts' functions are remembered.
@@ -35,7 +33,7 @@ func (l *libraries) of(k *cohort) *function.Library {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if known, ok := l.byDigest[k.key.capabilities]; ok {
+	if known, ok := l.byDigest[k.key.Capabilities]; ok {
 		return known
 	}
 	if len(l.byDigest) >= maxLibraries || l.byDigest == nil {
@@ -51,7 +49,7 @@ func (l *libraries) of(k *cohort) *function.Library {
 	if err != nil {
 		library = nil
 	}
-	l.byDigest[k.key.capabilities] = library
+	l.byDigest[k.key.Capabilities] = library
 	return library
 }
 
@@ -99,22 +97,20 @@ func (p *planner) on(k *cohort) (*engine.Plan, error) {
 
 // first plans for the cohort that w would choose now or, where that lacks a function, for another that has it.
 func (p *planner) first(w wish) (*engine.Plan, error) {
-	w.version = cmp.Or(w.version, p.c.cfg.workerVersion)
 	now, cancel := context.WithCancel(p.ctx)
 	cancel()
-	workers, _ := p.c.poller.Workers(now)
-	plan, err := p.on(choose(workers, w))
+	plan, err := p.on(p.c.pick(p.c.look(now), w))
 	if sqlerr.CodeOf(err) != sqlerr.UnknownFunction {
 		return plan, err
 	}
 	wait, cancel := context.WithTimeout(p.ctx, p.c.limits.admit) // of the first sweep
 	defer cancel()
-	workers, _ = p.c.poller.Workers(wait)
+	v := p.c.look(wait)
 	w.fits = p.fits
-	if k := choose(workers, w); k != nil {
+	if k := p.c.pick(v, w); k != nil {
 		return p.on(k)
 	}
-	return nil, lacking(err, workers, w.version)
+	return nil, p.c.lacking(err, v, w.version)
 }
 
 // fits tells whether a cohort has the functions that the statement calls.
@@ -124,20 +120,21 @@ func (p *planner) fits(k *cohort) bool {
 }
 
 // lacking is err, which names a function that no usable cohort has, with the workers that would have it.
-func lacking(err error, workers []resolver.Worker, version string) error {
+func (c *Coordinator) lacking(err error, v *view, version string) error {
 	var missing *expr.MissingFunction
 	var e *sqlerr.Error
 	if !errors.As(err, &missing) || !errors.As(err, &e) {
 		return err
 	}
+	choice, s := c.steering.decide(v)
 	type who struct{ text, reason string }
 	var have []who
-	for _, w := range workers {
+	for _, w := range v.workers {
 		for _, f := range w.Info.GetCapabilities().GetFunctions() {
 			if f.GetName() != missing.Name {
 				continue
 			}
-			_, reason := unused(w, nil, version)
+			_, reason := unused(w, v, choice, s, version)
 			if reason == "" {
 				reason = "its arguments are others"
 			}
@@ -154,12 +151,12 @@ func lacking(err error, workers []resolver.Worker, version string) error {
 	if len(have) == 0 {
 		return err
 	}
-	c := *e
+	told := *e
 	var parts []string
 	for _, h := range have[:min(2, len(have))] {
 		parts = append(parts, h.text+": "+h.reason)
 	}
-	c.Message = fmt.Sprintf("%s on the workers that this query may use; %s", e.Message, strings.Join(parts, "; "))
-	c.Hint = "fletch workers --connect URL shows all workers"
-	return &c
+	told.Message = fmt.Sprintf("%s on the workers that this query may use; %s", e.Message, strings.Join(parts, "; "))
+	told.Hint = "fletch workers --connect URL shows all workers"
+	return &told
 }

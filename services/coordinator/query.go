@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -22,6 +23,7 @@ import (
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 	"github.com/fletchdb/fletch/services/internal/telemetry"
 	"github.com/fletchdb/fletch/services/resolver"
+	"github.com/fletchdb/fletch/services/rollout"
 )
 
 // How often a query is tried: attempts that ran something, and refusals that ran nothing.
@@ -45,7 +47,8 @@ type query struct {
 	id        string
 	statement string
 	options   *apiv1.QueryOptions
-	session   *engine.Session
+	session   *session
+	wants     string // version of the workers that the call's header names
 	started   time.Time
 	cancel    context.CancelCauseFunc
 	done      chan struct{}
@@ -79,6 +82,10 @@ func (c *Coordinator) start(ctx context.Context, statement string, options *apiv
 	if options.GetBatchRows() > 65536 {
 		return nil, nil, sqlerr.Newf(sqlerr.InvalidParameter, sqlerr.Pos{}, "batch_rows is 1 to 65536, not %d", options.GetBatchRows())
 	}
+	wants, err := wantedVersion(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	session, err := c.sessions.of(options.GetSessionId())
 	if err != nil {
 		return nil, nil, err
@@ -86,7 +93,7 @@ func (c *Coordinator) start(ctx context.Context, statement string, options *apiv
 	var b [8]byte
 	_, _ = rand.Read(b[:])
 	q := &query{
-		id: "q" + hex.EncodeToString(b[:]), statement: statement, options: options, session: session, started: time.Now(), done: make(chan struct{}),
+		id: "q" + hex.EncodeToString(b[:]), statement: statement, options: options, session: session, wants: wants, started: time.Now(), done: make(chan struct{}),
 		progress: map[taskRef]*workerv1.TaskProgress{}, metrics: map[taskRef]*workerv1.TaskMetrics{}, memory: map[string]uint64{}, usedNow: map[string]uint64{},
 	}
 	ctx, q.cancel = context.WithCancelCause(ctx)
@@ -192,7 +199,7 @@ func (s *counting) Message(encapsulated []byte, rows int64) error {
 func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) error {
 	var head []*apiv1.Column // as the client was told it
 	refusals := 0
-	next := wish{version: q.options.GetWorkerVersion(), avoid: map[string]bool{}}
+	next := c.wishOf(q)
 	for {
 		plan, chosen, err := c.plan(ctx, q, next)
 		if err != nil {
@@ -263,6 +270,26 @@ func (c *Coordinator) plan(ctx context.Context, q *query, w wish) (*engine.Plan,
 	return plan, chosen, err
 }
 
+// wishOf is what q asks of its first attempt's cohort. What the call names goes before what its header names, and that before what
+// its session was told.
+func (c *Coordinator) wishOf(q *query) wish {
+	w := wish{version: cmp.Or(q.options.GetWorkerVersion(), q.wants, q.session.WorkerVersion()), avoid: map[string]bool{}}
+	if w.version == "" {
+		w.ramped = q.session.ramped(c.steering, q.id)
+	}
+	return w
+}
+
+// runsOn is the cohort of q's last attempt; zero while there was none.
+func (q *query) runsOn() rollout.Key {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.cohort == nil {
+		return rollout.Key{}
+	}
+	return q.cohort.key
+}
+
 // again tells whether an attempt that failed so may be made anew.
 func again(err error) bool {
 	switch sqlerr.CodeOf(err) {
@@ -303,7 +330,7 @@ func (q *query) end(err error) *apiv1.QueryEnd {
 		QueryId: q.id, Rows: uint64(q.rows), Attempts: q.attempts, Elapsed: durationpb.New(time.Since(q.started)), Scanned: &apiv1.ScanTotals{},
 	}
 	if q.cohort != nil {
-		e.Cohort = q.cohort.key.message()
+		e.Cohort = q.cohort.key.Message()
 	}
 	for _, w := range q.workers {
 		e.Workers = append(e.Workers, &apiv1.WorkerUse{Url: w.URL, InstanceId: w.Identity.GetInstanceId(), Version: w.Identity.GetVersion()})

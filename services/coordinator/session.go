@@ -28,7 +28,8 @@ const sessionMemory = 256 << 20
 
 // sessions is the API's sessions by id.
 type sessions struct {
-	engine *engine.Engine
+	engine   *engine.Engine
+	steering *steering
 
 	mu   sync.Mutex
 	open map[string]*session
@@ -37,11 +38,24 @@ type sessions struct {
 // A session is an engine's session with the clock of its idle time.
 type session struct {
 	*engine.Session
-	idle *time.Timer
+	id    string // empty: of one statement
+	taken string // version of the ramp that took the session when it was opened; empty: none did
+	idle  *time.Timer
 }
 
-func newSessions(e *engine.Engine) *sessions {
-	return &sessions{engine: e, open: map[string]*session{}}
+func newSessions(e *engine.Engine, s *steering) *sessions {
+	return &sessions{engine: e, steering: s, open: map[string]*session{}}
+}
+
+// ramped tells whether the ramp there is now takes a query of the session. One that was opened before is taken never: a ramp takes what
+// is new. What stands alone is taken by the query's id.
+func (s *session) ramped(by *steering, query string) bool {
+	if s.id == "" {
+		_, takes := by.takes(query)
+		return takes
+	}
+	version, takes := by.takes(s.id)
+	return takes && s.taken == version
 }
 
 // add makes a session.
@@ -54,7 +68,11 @@ func (s *sessions) add() (id string, err error) {
 	var b [16]byte
 	_, _ = rand.Read(b[:])
 	id = "s" + hex.EncodeToString(b[:])
-	s.open[id] = &session{s.engine.NewSession(), time.AfterFunc(sessionIdle, func() { s.drop(id) })}
+	o := &session{Session: s.engine.NewSession(), id: id, idle: time.AfterFunc(sessionIdle, func() { s.drop(id) })}
+	if version, takes := s.steering.takes(id); takes {
+		o.taken = version
+	}
+	s.open[id] = o
 	return id, nil
 }
 
@@ -68,9 +86,9 @@ func (s *sessions) drop(id string) {
 }
 
 // of is the session that a statement asks for: a fresh one for no id.
-func (s *sessions) of(id string) (*engine.Session, error) {
+func (s *sessions) of(id string) (*session, error) {
 	if id == "" {
-		return s.engine.NewSession(), nil
+		return &session{Session: s.engine.NewSession()}, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +97,7 @@ func (s *sessions) of(id string) (*engine.Session, error) {
 		return nil, connect.Errorf(connect.CodeNotFound, "no such session: it was closed, or not used for %s, or is another server's", sessionIdle)
 	}
 	o.idle.Reset(sessionIdle)
-	return o.Session, nil
+	return o, nil
 }
 
 func (s *sessions) close() {

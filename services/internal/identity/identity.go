@@ -138,6 +138,7 @@ const (
 	HeaderCapabilities = "Fletch-Capabilities"
 	HeaderAPI          = "Fletch-Api-Version"
 	HeaderAPIMinimum   = "Fletch-Api-Minimum"
+	HeaderWantVersion  = "Fletch-Want-Version" // of an API call: the version of workers that its query asks for
 )
 
 type header interface {

@@ -101,6 +101,10 @@ const (
 	UnusedReason_UNUSED_REASON_CAPABILITIES UnusedReason = 6
 	// It refused the coordinator: no or a wrong secret.
 	UnusedReason_UNUSED_REASON_REFUSED UnusedReason = 7
+	// It was not asked yet who it is.
+	UnusedReason_UNUSED_REASON_NOT_ASKED UnusedReason = 8
+	// It refused a query that was meant for another process, and was not asked since who it is.
+	UnusedReason_UNUSED_REASON_REPLACED UnusedReason = 9
 )
 
 // Enum value maps for UnusedReason.
@@ -114,6 +118,8 @@ var (
 		5: "UNUSED_REASON_DRAINING",
 		6: "UNUSED_REASON_CAPABILITIES",
 		7: "UNUSED_REASON_REFUSED",
+		8: "UNUSED_REASON_NOT_ASKED",
+		9: "UNUSED_REASON_REPLACED",
 	}
 	UnusedReason_value = map[string]int32{
 		"UNUSED_REASON_UNSPECIFIED":  0,
@@ -124,6 +130,8 @@ var (
 		"UNUSED_REASON_DRAINING":     5,
 		"UNUSED_REASON_CAPABILITIES": 6,
 		"UNUSED_REASON_REFUSED":      7,
+		"UNUSED_REASON_NOT_ASKED":    8,
+		"UNUSED_REASON_REPLACED":     9,
 	}
 )
 
@@ -265,7 +273,12 @@ type Worker struct {
 	// Tasks it runs at a time.
 	Slots uint32 `protobuf:"varint,12,opt,name=slots,proto3" json:"slots,omitempty"`
 	// Since it last answered, by the coordinator's monotonic clock; absent while it never did.
-	SinceSeen     *durationpb.Duration `protobuf:"bytes,13,opt,name=since_seen,json=sinceSeen,proto3" json:"since_seen,omitempty"`
+	SinceSeen *durationpb.Duration `protobuf:"bytes,13,opt,name=since_seen,json=sinceSeen,proto3" json:"since_seen,omitempty"`
+	// Calls that it refused since this coordinator knows the address, as it was not the process they were meant for, drained, or had no
+	// room.
+	Refusals uint64 `protobuf:"varint,14,opt,name=refusals,proto3" json:"refusals,omitempty"`
+	// What it said when it last refused, at most 512 bytes; empty while it never did.
+	LastRefusal   string `protobuf:"bytes,15,opt,name=last_refusal,json=lastRefusal,proto3" json:"last_refusal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -391,6 +404,20 @@ func (x *Worker) GetSinceSeen() *durationpb.Duration {
 	return nil
 }
 
+func (x *Worker) GetRefusals() uint64 {
+	if x != nil {
+		return x.Refusals
+	}
+	return 0
+}
+
+func (x *Worker) GetLastRefusal() string {
+	if x != nil {
+		return x.LastRefusal
+	}
+	return ""
+}
+
 var File_fletch_api_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_fletch_api_v1_cluster_proto_rawDesc = "" +
@@ -398,7 +425,7 @@ const file_fletch_api_v1_cluster_proto_rawDesc = "" +
 	"\x1bfletch/api/v1/cluster.proto\x12\rfletch.api.v1\x1a\x1ffletch/options/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x14\n" +
 	"\x12ListWorkersRequest\"F\n" +
 	"\x13ListWorkersResponse\x12/\n" +
-	"\aworkers\x18\x01 \x03(\v2\x15.fletch.api.v1.WorkerR\aworkers\"\xd6\x03\n" +
+	"\aworkers\x18\x01 \x03(\v2\x15.fletch.api.v1.WorkerR\aworkers\"\x95\x04\n" +
 	"\x06Worker\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x1f\n" +
 	"\vinstance_id\x18\x02 \x01(\tR\n" +
@@ -416,12 +443,14 @@ const file_fletch_api_v1_cluster_proto_rawDesc = "" +
 	"started_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x14\n" +
 	"\x05slots\x18\f \x01(\rR\x05slots\x128\n" +
 	"\n" +
-	"since_seen\x18\r \x01(\v2\x19.google.protobuf.DurationR\tsinceSeen*\x82\x01\n" +
+	"since_seen\x18\r \x01(\v2\x19.google.protobuf.DurationR\tsinceSeen\x12\x1a\n" +
+	"\brefusals\x18\x0e \x01(\x04R\brefusals\x12!\n" +
+	"\flast_refusal\x18\x0f \x01(\tR\vlastRefusal*\x82\x01\n" +
 	"\vWorkerState\x12\x1c\n" +
 	"\x18WORKER_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12WORKER_STATE_READY\x10\x01\x12\x19\n" +
 	"\x15WORKER_STATE_DRAINING\x10\x02\x12\x1c\n" +
-	"\x18WORKER_STATE_UNREACHABLE\x10\x03\x1a\x04\xb8\xf1\x1b\x03*\xfa\x01\n" +
+	"\x18WORKER_STATE_UNREACHABLE\x10\x03\x1a\x04\xb8\xf1\x1b\x03*\xb3\x02\n" +
 	"\fUnusedReason\x12\x1d\n" +
 	"\x19UNUSED_REASON_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19UNUSED_REASON_UNREACHABLE\x10\x01\x12\x1a\n" +
@@ -430,7 +459,9 @@ const file_fletch_api_v1_cluster_proto_rawDesc = "" +
 	"\x14UNUSED_REASON_COHORT\x10\x04\x12\x1a\n" +
 	"\x16UNUSED_REASON_DRAINING\x10\x05\x12\x1e\n" +
 	"\x1aUNUSED_REASON_CAPABILITIES\x10\x06\x12\x19\n" +
-	"\x15UNUSED_REASON_REFUSED\x10\a\x1a\x04\xb8\xf1\x1b\x032k\n" +
+	"\x15UNUSED_REASON_REFUSED\x10\a\x12\x1b\n" +
+	"\x17UNUSED_REASON_NOT_ASKED\x10\b\x12\x1a\n" +
+	"\x16UNUSED_REASON_REPLACED\x10\t\x1a\x04\xb8\xf1\x1b\x032k\n" +
 	"\x0eClusterService\x12Y\n" +
 	"\vListWorkers\x12!.fletch.api.v1.ListWorkersRequest\x1a\".fletch.api.v1.ListWorkersResponse\"\x03\x90\x02\x01B\xae\x01\n" +
 	"\x11com.fletch.api.v1B\fClusterProtoP\x01Z5github.com/fletchdb/fletch/gen/go/fletch/api/v1;apiv1\xa2\x02\x03FAX\xaa\x02\rFletch.Api.V1\xca\x02\rFletch\\Api\\V1\xe2\x02\x19Fletch\\Api\\V1\\GPBMetadata\xea\x02\x0fFletch::Api::V1b\x06proto3"

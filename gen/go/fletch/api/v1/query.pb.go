@@ -27,7 +27,8 @@ const (
 // QueryOptions is how to run a statement. An absent or zero field is the server's default.
 type QueryOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Version of the workers to run on, instead of the coordinator's policy. Empty is the policy's choice.
+	// Version of the workers to run on, instead of the coordinator's policy. Empty is what the header fletch-want-version says,
+	// percent-encoded, else what SET fletch.worker_version says in the session, else the policy's choice.
 	WorkerVersion string `protobuf:"bytes,1,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`
 	// From acceptance to the last row; at most the server's limit.
 	Timeout *durationpb.Duration `protobuf:"bytes,2,opt,name=timeout,proto3" json:"timeout,omitempty"`
@@ -428,7 +429,9 @@ type QueryProgress struct {
 	// Estimated share that is done, 0 to 1; absent where there is no estimate.
 	Fraction *float64 `protobuf:"fixed64,6,opt,name=fraction,proto3,oneof" json:"fraction,omitempty"`
 	// Bytes accounted for now on all processes.
-	MemoryUsed    uint64 `protobuf:"varint,7,opt,name=memory_used,json=memoryUsed,proto3" json:"memory_used,omitempty"`
+	MemoryUsed uint64 `protobuf:"varint,7,opt,name=memory_used,json=memoryUsed,proto3" json:"memory_used,omitempty"`
+	// Place in the queue for workers that have room, from 1; 0 is not in the queue.
+	QueuePosition uint32 `protobuf:"varint,8,opt,name=queue_position,json=queuePosition,proto3" json:"queue_position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -512,6 +515,13 @@ func (x *QueryProgress) GetMemoryUsed() uint64 {
 	return 0
 }
 
+func (x *QueryProgress) GetQueuePosition() uint32 {
+	if x != nil {
+		return x.QueuePosition
+	}
+	return 0
+}
+
 // QueryEnd is what a query was, once it has ended.
 type QueryEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -534,7 +544,11 @@ type QueryEnd struct {
 	// Whether the event log has the query's end; absent where the server keeps no log.
 	Logged *bool `protobuf:"varint,9,opt,name=logged,proto3,oneof" json:"logged,omitempty"`
 	// The error, absent when the query succeeded.
-	Error         *QueryError `protobuf:"bytes,10,opt,name=error,proto3" json:"error,omitempty"`
+	Error *QueryError `protobuf:"bytes,10,opt,name=error,proto3" json:"error,omitempty"`
+	// Time spent waiting to be admitted to a cohort, over all attempts. It is part of elapsed.
+	Queued *durationpb.Duration `protobuf:"bytes,11,opt,name=queued,proto3" json:"queued,omitempty"`
+	// Workers that refused an attempt before anything ran, in order; the last 20. Such attempts are not counted in attempts.
+	Refusals      []*Refusal `protobuf:"bytes,12,rep,name=refusals,proto3" json:"refusals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -639,6 +653,84 @@ func (x *QueryEnd) GetError() *QueryError {
 	return nil
 }
 
+func (x *QueryEnd) GetQueued() *durationpb.Duration {
+	if x != nil {
+		return x.Queued
+	}
+	return nil
+}
+
+func (x *QueryEnd) GetRefusals() []*Refusal {
+	if x != nil {
+		return x.Refusals
+	}
+	return nil
+}
+
+// Refusal is one worker's no, before anything ran.
+type Refusal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// URL the coordinator knows the worker by.
+	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	// Stable code: version_mismatch, draining, worker_lost, too_many_queries.
+	Code string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
+	// One sentence for people, that names both sides of a mismatch; at most 512 bytes.
+	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Refusal) Reset() {
+	*x = Refusal{}
+	mi := &file_fletch_api_v1_query_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Refusal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Refusal) ProtoMessage() {}
+
+func (x *Refusal) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_api_v1_query_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
+func (*Refusal) Descriptor() ([]byte, []int) {
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Refusal) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *Refusal) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *Refusal) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // ScanTotals is what scans read.
 type ScanTotals struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -652,7 +744,7 @@ type ScanTotals struct {
 
 func (x *ScanTotals) Reset() {
 	*x = ScanTotals{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[7]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +756,7 @@ func (x *ScanTotals) String() string {
 func (*ScanTotals) ProtoMessage() {}
 
 func (x *ScanTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[7]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +769,7 @@ func (x *ScanTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanTotals.ProtoReflect.Descriptor instead.
 func (*ScanTotals) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{7}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ScanTotals) GetRows() uint64 {
@@ -707,7 +799,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[8]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +811,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[8]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +824,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{8}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *QueryError) GetMessage() string {
@@ -766,7 +858,7 @@ type Cohort struct {
 
 func (x *Cohort) Reset() {
 	*x = Cohort{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[9]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -778,7 +870,7 @@ func (x *Cohort) String() string {
 func (*Cohort) ProtoMessage() {}
 
 func (x *Cohort) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[9]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -791,7 +883,7 @@ func (x *Cohort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cohort.ProtoReflect.Descriptor instead.
 func (*Cohort) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{9}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Cohort) GetVersion() string {
@@ -837,7 +929,7 @@ type WorkerUse struct {
 
 func (x *WorkerUse) Reset() {
 	*x = WorkerUse{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[10]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +941,7 @@ func (x *WorkerUse) String() string {
 func (*WorkerUse) ProtoMessage() {}
 
 func (x *WorkerUse) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[10]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +954,7 @@ func (x *WorkerUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerUse.ProtoReflect.Descriptor instead.
 func (*WorkerUse) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{10}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WorkerUse) GetUrl() string {
@@ -903,7 +995,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[11]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +1007,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[11]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +1020,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{11}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FetchRequest) GetStatement() string {
@@ -980,7 +1072,7 @@ type FetchResponse struct {
 
 func (x *FetchResponse) Reset() {
 	*x = FetchResponse{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[12]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1084,7 @@ func (x *FetchResponse) String() string {
 func (*FetchResponse) ProtoMessage() {}
 
 func (x *FetchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[12]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1097,7 @@ func (x *FetchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchResponse.ProtoReflect.Descriptor instead.
 func (*FetchResponse) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{12}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FetchResponse) GetQueryId() string {
@@ -1058,7 +1150,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[13]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1070,7 +1162,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[13]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1083,7 +1175,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{13}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ExplainRequest) GetStatement() string {
@@ -1122,7 +1214,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[14]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1226,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[14]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1239,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{14}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ExplainResponse) GetQueryId() string {
@@ -1188,7 +1280,7 @@ type ExplainStage struct {
 
 func (x *ExplainStage) Reset() {
 	*x = ExplainStage{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[15]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1200,7 +1292,7 @@ func (x *ExplainStage) String() string {
 func (*ExplainStage) ProtoMessage() {}
 
 func (x *ExplainStage) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[15]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1213,7 +1305,7 @@ func (x *ExplainStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStage.ProtoReflect.Descriptor instead.
 func (*ExplainStage) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{15}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ExplainStage) GetStage() uint32 {
@@ -1263,7 +1355,7 @@ type ExplainNode struct {
 
 func (x *ExplainNode) Reset() {
 	*x = ExplainNode{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[16]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1367,7 @@ func (x *ExplainNode) String() string {
 func (*ExplainNode) ProtoMessage() {}
 
 func (x *ExplainNode) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[16]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1380,7 @@ func (x *ExplainNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainNode.ProtoReflect.Descriptor instead.
 func (*ExplainNode) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{16}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ExplainNode) GetOperator() string {
@@ -1345,7 +1437,7 @@ type ExplainMetrics struct {
 
 func (x *ExplainMetrics) Reset() {
 	*x = ExplainMetrics{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[17]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1357,7 +1449,7 @@ func (x *ExplainMetrics) String() string {
 func (*ExplainMetrics) ProtoMessage() {}
 
 func (x *ExplainMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[17]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1370,7 +1462,7 @@ func (x *ExplainMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainMetrics.ProtoReflect.Descriptor instead.
 func (*ExplainMetrics) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{17}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ExplainMetrics) GetRows() uint64 {
@@ -1419,7 +1511,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[18]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1523,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[18]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1536,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{18}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CancelRequest) GetQueryId() string {
@@ -1463,7 +1555,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_fletch_api_v1_query_proto_msgTypes[19]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1567,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_api_v1_query_proto_msgTypes[19]
+	mi := &file_fletch_api_v1_query_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1580,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{19}
+	return file_fletch_api_v1_query_proto_rawDescGZIP(), []int{20}
 }
 
 var File_fletch_api_v1_query_proto protoreflect.FileDescriptor
@@ -1520,7 +1612,7 @@ const file_fletch_api_v1_query_proto_rawDesc = "" +
 	"\acolumns\x18\x02 \x03(\v2\x15.fletch.api.v1.ColumnR\acolumns\"0\n" +
 	"\x06Column\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04type\x18\x02 \x01(\tR\x04type\"\xfd\x01\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\"\xa4\x02\n" +
 	"\rQueryProgress\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\rR\aattempt\x12\x14\n" +
 	"\x05tasks\x18\x02 \x01(\rR\x05tasks\x12%\n" +
@@ -1529,8 +1621,9 @@ const file_fletch_api_v1_query_proto_rawDesc = "" +
 	"\rbytes_scanned\x18\x05 \x01(\x04R\fbytesScanned\x12\x1f\n" +
 	"\bfraction\x18\x06 \x01(\x01H\x00R\bfraction\x88\x01\x01\x12\x1f\n" +
 	"\vmemory_used\x18\a \x01(\x04R\n" +
-	"memoryUsedB\v\n" +
-	"\t_fraction\"\x9c\x03\n" +
+	"memoryUsed\x12%\n" +
+	"\x0equeue_position\x18\b \x01(\rR\rqueuePositionB\v\n" +
+	"\t_fraction\"\x83\x04\n" +
 	"\bQueryEnd\x12\x19\n" +
 	"\bquery_id\x18\x01 \x01(\tR\aqueryId\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x04R\x04rows\x12\x1a\n" +
@@ -1543,8 +1636,14 @@ const file_fletch_api_v1_query_proto_rawDesc = "" +
 	"memoryPeak\x12\x1b\n" +
 	"\x06logged\x18\t \x01(\bH\x00R\x06logged\x88\x01\x01\x12/\n" +
 	"\x05error\x18\n" +
-	" \x01(\v2\x19.fletch.api.v1.QueryErrorR\x05errorB\t\n" +
-	"\a_logged\"6\n" +
+	" \x01(\v2\x19.fletch.api.v1.QueryErrorR\x05error\x121\n" +
+	"\x06queued\x18\v \x01(\v2\x19.google.protobuf.DurationR\x06queued\x122\n" +
+	"\brefusals\x18\f \x03(\v2\x16.fletch.api.v1.RefusalR\brefusalsB\t\n" +
+	"\a_logged\"I\n" +
+	"\aRefusal\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12\x12\n" +
+	"\x04code\x18\x02 \x01(\tR\x04code\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"6\n" +
 	"\n" +
 	"ScanTotals\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x04R\x04rows\x12\x14\n" +
@@ -1628,7 +1727,7 @@ func file_fletch_api_v1_query_proto_rawDescGZIP() []byte {
 	return file_fletch_api_v1_query_proto_rawDescData
 }
 
-var file_fletch_api_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_fletch_api_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_fletch_api_v1_query_proto_goTypes = []any{
 	(*QueryOptions)(nil),        // 0: fletch.api.v1.QueryOptions
 	(*ExecuteRequest)(nil),      // 1: fletch.api.v1.ExecuteRequest
@@ -1637,63 +1736,66 @@ var file_fletch_api_v1_query_proto_goTypes = []any{
 	(*Column)(nil),              // 4: fletch.api.v1.Column
 	(*QueryProgress)(nil),       // 5: fletch.api.v1.QueryProgress
 	(*QueryEnd)(nil),            // 6: fletch.api.v1.QueryEnd
-	(*ScanTotals)(nil),          // 7: fletch.api.v1.ScanTotals
-	(*QueryError)(nil),          // 8: fletch.api.v1.QueryError
-	(*Cohort)(nil),              // 9: fletch.api.v1.Cohort
-	(*WorkerUse)(nil),           // 10: fletch.api.v1.WorkerUse
-	(*FetchRequest)(nil),        // 11: fletch.api.v1.FetchRequest
-	(*FetchResponse)(nil),       // 12: fletch.api.v1.FetchResponse
-	(*ExplainRequest)(nil),      // 13: fletch.api.v1.ExplainRequest
-	(*ExplainResponse)(nil),     // 14: fletch.api.v1.ExplainResponse
-	(*ExplainStage)(nil),        // 15: fletch.api.v1.ExplainStage
-	(*ExplainNode)(nil),         // 16: fletch.api.v1.ExplainNode
-	(*ExplainMetrics)(nil),      // 17: fletch.api.v1.ExplainMetrics
-	(*CancelRequest)(nil),       // 18: fletch.api.v1.CancelRequest
-	(*CancelResponse)(nil),      // 19: fletch.api.v1.CancelResponse
-	nil,                         // 20: fletch.api.v1.ExplainMetrics.CountersEntry
-	(*durationpb.Duration)(nil), // 21: google.protobuf.Duration
-	(*ErrorDetail)(nil),         // 22: fletch.api.v1.ErrorDetail
-	(*structpb.ListValue)(nil),  // 23: google.protobuf.ListValue
+	(*Refusal)(nil),             // 7: fletch.api.v1.Refusal
+	(*ScanTotals)(nil),          // 8: fletch.api.v1.ScanTotals
+	(*QueryError)(nil),          // 9: fletch.api.v1.QueryError
+	(*Cohort)(nil),              // 10: fletch.api.v1.Cohort
+	(*WorkerUse)(nil),           // 11: fletch.api.v1.WorkerUse
+	(*FetchRequest)(nil),        // 12: fletch.api.v1.FetchRequest
+	(*FetchResponse)(nil),       // 13: fletch.api.v1.FetchResponse
+	(*ExplainRequest)(nil),      // 14: fletch.api.v1.ExplainRequest
+	(*ExplainResponse)(nil),     // 15: fletch.api.v1.ExplainResponse
+	(*ExplainStage)(nil),        // 16: fletch.api.v1.ExplainStage
+	(*ExplainNode)(nil),         // 17: fletch.api.v1.ExplainNode
+	(*ExplainMetrics)(nil),      // 18: fletch.api.v1.ExplainMetrics
+	(*CancelRequest)(nil),       // 19: fletch.api.v1.CancelRequest
+	(*CancelResponse)(nil),      // 20: fletch.api.v1.CancelResponse
+	nil,                         // 21: fletch.api.v1.ExplainMetrics.CountersEntry
+	(*durationpb.Duration)(nil), // 22: google.protobuf.Duration
+	(*ErrorDetail)(nil),         // 23: fletch.api.v1.ErrorDetail
+	(*structpb.ListValue)(nil),  // 24: google.protobuf.ListValue
 }
 var file_fletch_api_v1_query_proto_depIdxs = []int32{
-	21, // 0: fletch.api.v1.QueryOptions.timeout:type_name -> google.protobuf.Duration
+	22, // 0: fletch.api.v1.QueryOptions.timeout:type_name -> google.protobuf.Duration
 	0,  // 1: fletch.api.v1.ExecuteRequest.options:type_name -> fletch.api.v1.QueryOptions
-	21, // 2: fletch.api.v1.ExecuteRequest.progress_interval:type_name -> google.protobuf.Duration
+	22, // 2: fletch.api.v1.ExecuteRequest.progress_interval:type_name -> google.protobuf.Duration
 	3,  // 3: fletch.api.v1.ExecuteResponse.head:type_name -> fletch.api.v1.QueryHead
 	5,  // 4: fletch.api.v1.ExecuteResponse.progress:type_name -> fletch.api.v1.QueryProgress
 	6,  // 5: fletch.api.v1.ExecuteResponse.end:type_name -> fletch.api.v1.QueryEnd
 	4,  // 6: fletch.api.v1.QueryHead.columns:type_name -> fletch.api.v1.Column
-	9,  // 7: fletch.api.v1.QueryEnd.cohort:type_name -> fletch.api.v1.Cohort
-	10, // 8: fletch.api.v1.QueryEnd.workers:type_name -> fletch.api.v1.WorkerUse
-	21, // 9: fletch.api.v1.QueryEnd.elapsed:type_name -> google.protobuf.Duration
-	7,  // 10: fletch.api.v1.QueryEnd.scanned:type_name -> fletch.api.v1.ScanTotals
-	8,  // 11: fletch.api.v1.QueryEnd.error:type_name -> fletch.api.v1.QueryError
-	22, // 12: fletch.api.v1.QueryError.detail:type_name -> fletch.api.v1.ErrorDetail
-	0,  // 13: fletch.api.v1.FetchRequest.options:type_name -> fletch.api.v1.QueryOptions
-	4,  // 14: fletch.api.v1.FetchResponse.columns:type_name -> fletch.api.v1.Column
-	23, // 15: fletch.api.v1.FetchResponse.rows:type_name -> google.protobuf.ListValue
-	6,  // 16: fletch.api.v1.FetchResponse.end:type_name -> fletch.api.v1.QueryEnd
-	0,  // 17: fletch.api.v1.ExplainRequest.options:type_name -> fletch.api.v1.QueryOptions
-	15, // 18: fletch.api.v1.ExplainResponse.stages:type_name -> fletch.api.v1.ExplainStage
-	6,  // 19: fletch.api.v1.ExplainResponse.end:type_name -> fletch.api.v1.QueryEnd
-	16, // 20: fletch.api.v1.ExplainStage.root:type_name -> fletch.api.v1.ExplainNode
-	17, // 21: fletch.api.v1.ExplainNode.metrics:type_name -> fletch.api.v1.ExplainMetrics
-	16, // 22: fletch.api.v1.ExplainNode.children:type_name -> fletch.api.v1.ExplainNode
-	21, // 23: fletch.api.v1.ExplainMetrics.busy:type_name -> google.protobuf.Duration
-	20, // 24: fletch.api.v1.ExplainMetrics.counters:type_name -> fletch.api.v1.ExplainMetrics.CountersEntry
-	1,  // 25: fletch.api.v1.QueryService.Execute:input_type -> fletch.api.v1.ExecuteRequest
-	11, // 26: fletch.api.v1.QueryService.Fetch:input_type -> fletch.api.v1.FetchRequest
-	13, // 27: fletch.api.v1.QueryService.Explain:input_type -> fletch.api.v1.ExplainRequest
-	18, // 28: fletch.api.v1.QueryService.Cancel:input_type -> fletch.api.v1.CancelRequest
-	2,  // 29: fletch.api.v1.QueryService.Execute:output_type -> fletch.api.v1.ExecuteResponse
-	12, // 30: fletch.api.v1.QueryService.Fetch:output_type -> fletch.api.v1.FetchResponse
-	14, // 31: fletch.api.v1.QueryService.Explain:output_type -> fletch.api.v1.ExplainResponse
-	19, // 32: fletch.api.v1.QueryService.Cancel:output_type -> fletch.api.v1.CancelResponse
-	29, // [29:33] is the sub-list for method output_type
-	25, // [25:29] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	10, // 7: fletch.api.v1.QueryEnd.cohort:type_name -> fletch.api.v1.Cohort
+	11, // 8: fletch.api.v1.QueryEnd.workers:type_name -> fletch.api.v1.WorkerUse
+	22, // 9: fletch.api.v1.QueryEnd.elapsed:type_name -> google.protobuf.Duration
+	8,  // 10: fletch.api.v1.QueryEnd.scanned:type_name -> fletch.api.v1.ScanTotals
+	9,  // 11: fletch.api.v1.QueryEnd.error:type_name -> fletch.api.v1.QueryError
+	22, // 12: fletch.api.v1.QueryEnd.queued:type_name -> google.protobuf.Duration
+	7,  // 13: fletch.api.v1.QueryEnd.refusals:type_name -> fletch.api.v1.Refusal
+	23, // 14: fletch.api.v1.QueryError.detail:type_name -> fletch.api.v1.ErrorDetail
+	0,  // 15: fletch.api.v1.FetchRequest.options:type_name -> fletch.api.v1.QueryOptions
+	4,  // 16: fletch.api.v1.FetchResponse.columns:type_name -> fletch.api.v1.Column
+	24, // 17: fletch.api.v1.FetchResponse.rows:type_name -> google.protobuf.ListValue
+	6,  // 18: fletch.api.v1.FetchResponse.end:type_name -> fletch.api.v1.QueryEnd
+	0,  // 19: fletch.api.v1.ExplainRequest.options:type_name -> fletch.api.v1.QueryOptions
+	16, // 20: fletch.api.v1.ExplainResponse.stages:type_name -> fletch.api.v1.ExplainStage
+	6,  // 21: fletch.api.v1.ExplainResponse.end:type_name -> fletch.api.v1.QueryEnd
+	17, // 22: fletch.api.v1.ExplainStage.root:type_name -> fletch.api.v1.ExplainNode
+	18, // 23: fletch.api.v1.ExplainNode.metrics:type_name -> fletch.api.v1.ExplainMetrics
+	17, // 24: fletch.api.v1.ExplainNode.children:type_name -> fletch.api.v1.ExplainNode
+	22, // 25: fletch.api.v1.ExplainMetrics.busy:type_name -> google.protobuf.Duration
+	21, // 26: fletch.api.v1.ExplainMetrics.counters:type_name -> fletch.api.v1.ExplainMetrics.CountersEntry
+	1,  // 27: fletch.api.v1.QueryService.Execute:input_type -> fletch.api.v1.ExecuteRequest
+	12, // 28: fletch.api.v1.QueryService.Fetch:input_type -> fletch.api.v1.FetchRequest
+	14, // 29: fletch.api.v1.QueryService.Explain:input_type -> fletch.api.v1.ExplainRequest
+	19, // 30: fletch.api.v1.QueryService.Cancel:input_type -> fletch.api.v1.CancelRequest
+	2,  // 31: fletch.api.v1.QueryService.Execute:output_type -> fletch.api.v1.ExecuteResponse
+	13, // 32: fletch.api.v1.QueryService.Fetch:output_type -> fletch.api.v1.FetchResponse
+	15, // 33: fletch.api.v1.QueryService.Explain:output_type -> fletch.api.v1.ExplainResponse
+	20, // 34: fletch.api.v1.QueryService.Cancel:output_type -> fletch.api.v1.CancelResponse
+	31, // [31:35] is the sub-list for method output_type
+	27, // [27:31] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_fletch_api_v1_query_proto_init() }
@@ -1710,14 +1812,14 @@ func file_fletch_api_v1_query_proto_init() {
 	}
 	file_fletch_api_v1_query_proto_msgTypes[5].OneofWrappers = []any{}
 	file_fletch_api_v1_query_proto_msgTypes[6].OneofWrappers = []any{}
-	file_fletch_api_v1_query_proto_msgTypes[16].OneofWrappers = []any{}
+	file_fletch_api_v1_query_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fletch_api_v1_query_proto_rawDesc), len(file_fletch_api_v1_query_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

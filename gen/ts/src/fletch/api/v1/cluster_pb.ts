@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file fletch/api/v1/cluster.proto.
  */
 export const file_fletch_api_v1_cluster: GenFile = /*@__PURE__*/
-  fileDesc("ChtmbGV0Y2gvYXBpL3YxL2NsdXN0ZXIucHJvdG8SDWZsZXRjaC5hcGkudjEiFAoSTGlzdFdvcmtlcnNSZXF1ZXN0Ij0KE0xpc3RXb3JrZXJzUmVzcG9uc2USJgoHd29ya2VycxgBIAMoCzIVLmZsZXRjaC5hcGkudjEuV29ya2VyIt0CCgZXb3JrZXISCwoDdXJsGAEgASgJEhMKC2luc3RhbmNlX2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSDQoFYnVpbGQYBCABKAkSEAoIcHJvdG9jb2wYBSABKA0SFAoMY2FwYWJpbGl0aWVzGAYgASgJEikKBXN0YXRlGAcgASgOMhouZmxldGNoLmFwaS52MS5Xb3JrZXJTdGF0ZRIMCgR1c2VkGAggASgIEisKBnJlYXNvbhgJIAEoDjIbLmZsZXRjaC5hcGkudjEuVW51c2VkUmVhc29uEhUKDXJlYXNvbl9kZXRhaWwYCiABKAkSLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFc2xvdHMYDCABKA0SLQoKc2luY2Vfc2VlbhgNIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiqCAQoLV29ya2VyU3RhdGUSHAoYV09SS0VSX1NUQVRFX1VOU1BFQ0lGSUVEEAASFgoSV09SS0VSX1NUQVRFX1JFQURZEAESGQoVV09SS0VSX1NUQVRFX0RSQUlOSU5HEAISHAoYV09SS0VSX1NUQVRFX1VOUkVBQ0hBQkxFEAMaBLjxGwMq+gEKDFVudXNlZFJlYXNvbhIdChlVTlVTRURfUkVBU09OX1VOU1BFQ0lGSUVEEAASHQoZVU5VU0VEX1JFQVNPTl9VTlJFQUNIQUJMRRABEhoKFlVOVVNFRF9SRUFTT05fUFJPVE9DT0wQAhIZChVVTlVTRURfUkVBU09OX1ZFUlNJT04QAxIYChRVTlVTRURfUkVBU09OX0NPSE9SVBAEEhoKFlVOVVNFRF9SRUFTT05fRFJBSU5JTkcQBRIeChpVTlVTRURfUkVBU09OX0NBUEFCSUxJVElFUxAGEhkKFVVOVVNFRF9SRUFTT05fUkVGVVNFRBAHGgS48RsDMmsKDkNsdXN0ZXJTZXJ2aWNlElkKC0xpc3RXb3JrZXJzEiEuZmxldGNoLmFwaS52MS5MaXN0V29ya2Vyc1JlcXVlc3QaIi5mbGV0Y2guYXBpLnYxLkxpc3RXb3JrZXJzUmVzcG9uc2UiA5ACAUKuAQoRY29tLmZsZXRjaC5hcGkudjFCDENsdXN0ZXJQcm90b1ABWjVnaXRodWIuY29tL2ZsZXRjaGRiL2ZsZXRjaC9nZW4vZ28vZmxldGNoL2FwaS92MTthcGl2MaICA0ZBWKoCDUZsZXRjaC5BcGkuVjHKAg1GbGV0Y2hcQXBpXFYx4gIZRmxldGNoXEFwaVxWMVxHUEJNZXRhZGF0YeoCD0ZsZXRjaDo6QXBpOjpWMWIGcHJvdG8z", [file_fletch_options_v1_options, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("ChtmbGV0Y2gvYXBpL3YxL2NsdXN0ZXIucHJvdG8SDWZsZXRjaC5hcGkudjEiFAoSTGlzdFdvcmtlcnNSZXF1ZXN0Ij0KE0xpc3RXb3JrZXJzUmVzcG9uc2USJgoHd29ya2VycxgBIAMoCzIVLmZsZXRjaC5hcGkudjEuV29ya2VyIoUDCgZXb3JrZXISCwoDdXJsGAEgASgJEhMKC2luc3RhbmNlX2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSDQoFYnVpbGQYBCABKAkSEAoIcHJvdG9jb2wYBSABKA0SFAoMY2FwYWJpbGl0aWVzGAYgASgJEikKBXN0YXRlGAcgASgOMhouZmxldGNoLmFwaS52MS5Xb3JrZXJTdGF0ZRIMCgR1c2VkGAggASgIEisKBnJlYXNvbhgJIAEoDjIbLmZsZXRjaC5hcGkudjEuVW51c2VkUmVhc29uEhUKDXJlYXNvbl9kZXRhaWwYCiABKAkSLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFc2xvdHMYDCABKA0SLQoKc2luY2Vfc2VlbhgNIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIQCghyZWZ1c2FscxgOIAEoBBIUCgxsYXN0X3JlZnVzYWwYDyABKAkqggEKC1dvcmtlclN0YXRlEhwKGFdPUktFUl9TVEFURV9VTlNQRUNJRklFRBAAEhYKEldPUktFUl9TVEFURV9SRUFEWRABEhkKFVdPUktFUl9TVEFURV9EUkFJTklORxACEhwKGFdPUktFUl9TVEFURV9VTlJFQUNIQUJMRRADGgS48RsDKrMCCgxVbnVzZWRSZWFzb24SHQoZVU5VU0VEX1JFQVNPTl9VTlNQRUNJRklFRBAAEh0KGVVOVVNFRF9SRUFTT05fVU5SRUFDSEFCTEUQARIaChZVTlVTRURfUkVBU09OX1BST1RPQ09MEAISGQoVVU5VU0VEX1JFQVNPTl9WRVJTSU9OEAMSGAoUVU5VU0VEX1JFQVNPTl9DT0hPUlQQBBIaChZVTlVTRURfUkVBU09OX0RSQUlOSU5HEAUSHgoaVU5VU0VEX1JFQVNPTl9DQVBBQklMSVRJRVMQBhIZChVVTlVTRURfUkVBU09OX1JFRlVTRUQQBxIbChdVTlVTRURfUkVBU09OX05PVF9BU0tFRBAIEhoKFlVOVVNFRF9SRUFTT05fUkVQTEFDRUQQCRoEuPEbAzJrCg5DbHVzdGVyU2VydmljZRJZCgtMaXN0V29ya2VycxIhLmZsZXRjaC5hcGkudjEuTGlzdFdvcmtlcnNSZXF1ZXN0GiIuZmxldGNoLmFwaS52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlIgOQAgFCrgEKEWNvbS5mbGV0Y2guYXBpLnYxQgxDbHVzdGVyUHJvdG9QAVo1Z2l0aHViLmNvbS9mbGV0Y2hkYi9mbGV0Y2gvZ2VuL2dvL2ZsZXRjaC9hcGkvdjE7YXBpdjGiAgNGQViqAg1GbGV0Y2guQXBpLlYxygINRmxldGNoXEFwaVxWMeICGUZsZXRjaFxBcGlcVjFcR1BCTWV0YWRhdGHqAg9GbGV0Y2g6OkFwaTo6VjFiBnByb3RvMw", [file_fletch_options_v1_options, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * ListWorkersRequest is empty.
@@ -147,6 +147,21 @@ export type Worker = Message<"fletch.api.v1.Worker"> & {
    * @generated from field: google.protobuf.Duration since_seen = 13;
    */
   sinceSeen?: Duration | undefined;
+
+  /**
+   * Calls that it refused since this coordinator knows the address, as it was not the process they were meant for, drained, or had no
+   * room.
+   *
+   * @generated from field: uint64 refusals = 14;
+   */
+  refusals: bigint;
+
+  /**
+   * What it said when it last refused, at most 512 bytes; empty while it never did.
+   *
+   * @generated from field: string last_refusal = 15;
+   */
+  lastRefusal: string;
 };
 
 /**
@@ -258,6 +273,20 @@ export enum UnusedReason {
    * @generated from enum value: UNUSED_REASON_REFUSED = 7;
    */
   REFUSED = 7,
+
+  /**
+   * It was not asked yet who it is.
+   *
+   * @generated from enum value: UNUSED_REASON_NOT_ASKED = 8;
+   */
+  NOT_ASKED = 8,
+
+  /**
+   * It refused a query that was meant for another process, and was not asked since who it is.
+   *
+   * @generated from enum value: UNUSED_REASON_REPLACED = 9;
+   */
+  REPLACED = 9,
 }
 
 /**

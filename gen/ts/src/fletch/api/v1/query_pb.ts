@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file fletch/api/v1/query.proto.
  */
 export const file_fletch_api_v1_query: GenFile = /*@__PURE__*/
-  fileDesc("ChlmbGV0Y2gvYXBpL3YxL3F1ZXJ5LnByb3RvEg1mbGV0Y2guYXBpLnYxIqEBCgxRdWVyeU9wdGlvbnMSFgoOd29ya2VyX3ZlcnNpb24YASABKAkSKgoHdGltZW91dBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgxtZW1vcnlfbGltaXQYAyABKAQSDwoHdGhyZWFkcxgEIAEoDRISCgpiYXRjaF9yb3dzGAUgASgNEhIKCnNlc3Npb25faWQYBiABKAkihwEKDkV4ZWN1dGVSZXF1ZXN0EhEKCXN0YXRlbWVudBgBIAEoCRIsCgdvcHRpb25zGAIgASgLMhsuZmxldGNoLmFwaS52MS5RdWVyeU9wdGlvbnMSNAoRcHJvZ3Jlc3NfaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24itQEKD0V4ZWN1dGVSZXNwb25zZRIoCgRoZWFkGAEgASgLMhguZmxldGNoLmFwaS52MS5RdWVyeUhlYWRIABIPCgVhcnJvdxgCIAEoDEgAEjAKCHByb2dyZXNzGAMgASgLMhwuZmxldGNoLmFwaS52MS5RdWVyeVByb2dyZXNzSAASJgoDZW5kGAQgASgLMhcuZmxldGNoLmFwaS52MS5RdWVyeUVuZEgAQg0KBWV2ZW50EgTA8RsCIkUKCVF1ZXJ5SGVhZBIQCghxdWVyeV9pZBgBIAEoCRImCgdjb2x1bW5zGAIgAygLMhUuZmxldGNoLmFwaS52MS5Db2x1bW4iJAoGQ29sdW1uEgwKBG5hbWUYASABKAkSDAoEdHlwZRgCIAEoCSKtAQoNUXVlcnlQcm9ncmVzcxIPCgdhdHRlbXB0GAEgASgNEg0KBXRhc2tzGAIgASgNEhYKDnRhc2tzX2ZpbmlzaGVkGAMgASgNEhQKDHJvd3Nfc2Nhbm5lZBgEIAEoBBIVCg1ieXRlc19zY2FubmVkGAUgASgEEhUKCGZyYWN0aW9uGAYgASgBSACIAQESEwoLbWVtb3J5X3VzZWQYByABKARCCwoJX2ZyYWN0aW9uIsUCCghRdWVyeUVuZBIQCghxdWVyeV9pZBgBIAEoCRIMCgRyb3dzGAIgASgEEhAKCGF0dGVtcHRzGAMgASgNEiUKBmNvaG9ydBgEIAEoCzIVLmZsZXRjaC5hcGkudjEuQ29ob3J0EikKB3dvcmtlcnMYBSADKAsyGC5mbGV0Y2guYXBpLnYxLldvcmtlclVzZRIqCgdlbGFwc2VkGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEioKB3NjYW5uZWQYByABKAsyGS5mbGV0Y2guYXBpLnYxLlNjYW5Ub3RhbHMSEwoLbWVtb3J5X3BlYWsYCCABKAQSEwoGbG9nZ2VkGAkgASgISACIAQESKAoFZXJyb3IYCiABKAsyGS5mbGV0Y2guYXBpLnYxLlF1ZXJ5RXJyb3JCCQoHX2xvZ2dlZCIpCgpTY2FuVG90YWxzEgwKBHJvd3MYASABKAQSDQoFYnl0ZXMYAiABKAQiSQoKUXVlcnlFcnJvchIPCgdtZXNzYWdlGAEgASgJEioKBmRldGFpbBgCIAEoCzIaLmZsZXRjaC5hcGkudjEuRXJyb3JEZXRhaWwiUAoGQ29ob3J0Eg8KB3ZlcnNpb24YASABKAkSEAoIcHJvdG9jb2wYAiABKA0SFAoMY2FwYWJpbGl0aWVzGAMgASgJEg0KBWJ1aWxkGAQgASgJIj4KCVdvcmtlclVzZRILCgN1cmwYASABKAkSEwoLaW5zdGFuY2VfaWQYAiABKAkSDwoHdmVyc2lvbhgDIAEoCSJ2CgxGZXRjaFJlcXVlc3QSEQoJc3RhdGVtZW50GAEgASgJEhIKCnBhZ2VfdG9rZW4YAiABKAkSEQoJcGFnZV9zaXplGAMgASgNEiwKB29wdGlvbnMYBCABKAsyGy5mbGV0Y2guYXBpLnYxLlF1ZXJ5T3B0aW9ucyKyAQoNRmV0Y2hSZXNwb25zZRIQCghxdWVyeV9pZBgBIAEoCRImCgdjb2x1bW5zGAIgAygLMhUuZmxldGNoLmFwaS52MS5Db2x1bW4SKAoEcm93cxgDIAMoCzIaLmdvb2dsZS5wcm90b2J1Zi5MaXN0VmFsdWUSFwoPbmV4dF9wYWdlX3Rva2VuGAQgASgJEiQKA2VuZBgFIAEoCzIXLmZsZXRjaC5hcGkudjEuUXVlcnlFbmQiYgoORXhwbGFpblJlcXVlc3QSEQoJc3RhdGVtZW50GAEgASgJEiwKB29wdGlvbnMYAiABKAsyGy5mbGV0Y2guYXBpLnYxLlF1ZXJ5T3B0aW9ucxIPCgdhbmFseXplGAMgASgIInYKD0V4cGxhaW5SZXNwb25zZRIQCghxdWVyeV9pZBgBIAEoCRIrCgZzdGFnZXMYAiADKAsyGy5mbGV0Y2guYXBpLnYxLkV4cGxhaW5TdGFnZRIkCgNlbmQYAyABKAsyFy5mbGV0Y2guYXBpLnYxLlF1ZXJ5RW5kImYKDEV4cGxhaW5TdGFnZRINCgVzdGFnZRgBIAEoDRINCgV0YXNrcxgCIAEoDRIoCgRyb290GAMgASgLMhouZmxldGNoLmFwaS52MS5FeHBsYWluTm9kZRIOCgZvdXRwdXQYBCABKAkivgEKC0V4cGxhaW5Ob2RlEhAKCG9wZXJhdG9yGAEgASgJEg8KB2RldGFpbHMYAiADKAkSGwoOZXN0aW1hdGVkX3Jvd3MYAyABKAFIAIgBARIuCgdtZXRyaWNzGAQgASgLMh0uZmxldGNoLmFwaS52MS5FeHBsYWluTWV0cmljcxIsCghjaGlsZHJlbhgFIAMoCzIaLmZsZXRjaC5hcGkudjEuRXhwbGFpbk5vZGVCEQoPX2VzdGltYXRlZF9yb3dzItsBCg5FeHBsYWluTWV0cmljcxIMCgRyb3dzGAEgASgEEg0KBWJ5dGVzGAIgASgEEicKBGJ1c3kYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEwoLbWVtb3J5X3BlYWsYBCABKAQSPQoIY291bnRlcnMYBSADKAsyKy5mbGV0Y2guYXBpLnYxLkV4cGxhaW5NZXRyaWNzLkNvdW50ZXJzRW50cnkaLwoNQ291bnRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAQ6AjgBIiEKDUNhbmNlbFJlcXVlc3QSEAoIcXVlcnlfaWQYASABKAkiEAoOQ2FuY2VsUmVzcG9uc2UyrwIKDFF1ZXJ5U2VydmljZRJKCgdFeGVjdXRlEh0uZmxldGNoLmFwaS52MS5FeGVjdXRlUmVxdWVzdBoeLmZsZXRjaC5hcGkudjEuRXhlY3V0ZVJlc3BvbnNlMAESQgoFRmV0Y2gSGy5mbGV0Y2guYXBpLnYxLkZldGNoUmVxdWVzdBocLmZsZXRjaC5hcGkudjEuRmV0Y2hSZXNwb25zZRJICgdFeHBsYWluEh0uZmxldGNoLmFwaS52MS5FeHBsYWluUmVxdWVzdBoeLmZsZXRjaC5hcGkudjEuRXhwbGFpblJlc3BvbnNlEkUKBkNhbmNlbBIcLmZsZXRjaC5hcGkudjEuQ2FuY2VsUmVxdWVzdBodLmZsZXRjaC5hcGkudjEuQ2FuY2VsUmVzcG9uc2VCrAEKEWNvbS5mbGV0Y2guYXBpLnYxQgpRdWVyeVByb3RvUAFaNWdpdGh1Yi5jb20vZmxldGNoZGIvZmxldGNoL2dlbi9nby9mbGV0Y2gvYXBpL3YxO2FwaXYxogIDRkFYqgINRmxldGNoLkFwaS5WMcoCDUZsZXRjaFxBcGlcVjHiAhlGbGV0Y2hcQXBpXFYxXEdQQk1ldGFkYXRh6gIPRmxldGNoOjpBcGk6OlYxYgZwcm90bzM", [file_fletch_api_v1_error, file_fletch_options_v1_options, file_google_protobuf_duration, file_google_protobuf_struct]);
+  fileDesc("ChlmbGV0Y2gvYXBpL3YxL3F1ZXJ5LnByb3RvEg1mbGV0Y2guYXBpLnYxIqEBCgxRdWVyeU9wdGlvbnMSFgoOd29ya2VyX3ZlcnNpb24YASABKAkSKgoHdGltZW91dBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgxtZW1vcnlfbGltaXQYAyABKAQSDwoHdGhyZWFkcxgEIAEoDRISCgpiYXRjaF9yb3dzGAUgASgNEhIKCnNlc3Npb25faWQYBiABKAkihwEKDkV4ZWN1dGVSZXF1ZXN0EhEKCXN0YXRlbWVudBgBIAEoCRIsCgdvcHRpb25zGAIgASgLMhsuZmxldGNoLmFwaS52MS5RdWVyeU9wdGlvbnMSNAoRcHJvZ3Jlc3NfaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24itQEKD0V4ZWN1dGVSZXNwb25zZRIoCgRoZWFkGAEgASgLMhguZmxldGNoLmFwaS52MS5RdWVyeUhlYWRIABIPCgVhcnJvdxgCIAEoDEgAEjAKCHByb2dyZXNzGAMgASgLMhwuZmxldGNoLmFwaS52MS5RdWVyeVByb2dyZXNzSAASJgoDZW5kGAQgASgLMhcuZmxldGNoLmFwaS52MS5RdWVyeUVuZEgAQg0KBWV2ZW50EgTA8RsCIkUKCVF1ZXJ5SGVhZBIQCghxdWVyeV9pZBgBIAEoCRImCgdjb2x1bW5zGAIgAygLMhUuZmxldGNoLmFwaS52MS5Db2x1bW4iJAoGQ29sdW1uEgwKBG5hbWUYASABKAkSDAoEdHlwZRgCIAEoCSLFAQoNUXVlcnlQcm9ncmVzcxIPCgdhdHRlbXB0GAEgASgNEg0KBXRhc2tzGAIgASgNEhYKDnRhc2tzX2ZpbmlzaGVkGAMgASgNEhQKDHJvd3Nfc2Nhbm5lZBgEIAEoBBIVCg1ieXRlc19zY2FubmVkGAUgASgEEhUKCGZyYWN0aW9uGAYgASgBSACIAQESEwoLbWVtb3J5X3VzZWQYByABKAQSFgoOcXVldWVfcG9zaXRpb24YCCABKA1CCwoJX2ZyYWN0aW9uIpoDCghRdWVyeUVuZBIQCghxdWVyeV9pZBgBIAEoCRIMCgRyb3dzGAIgASgEEhAKCGF0dGVtcHRzGAMgASgNEiUKBmNvaG9ydBgEIAEoCzIVLmZsZXRjaC5hcGkudjEuQ29ob3J0EikKB3dvcmtlcnMYBSADKAsyGC5mbGV0Y2guYXBpLnYxLldvcmtlclVzZRIqCgdlbGFwc2VkGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEioKB3NjYW5uZWQYByABKAsyGS5mbGV0Y2guYXBpLnYxLlNjYW5Ub3RhbHMSEwoLbWVtb3J5X3BlYWsYCCABKAQSEwoGbG9nZ2VkGAkgASgISACIAQESKAoFZXJyb3IYCiABKAsyGS5mbGV0Y2guYXBpLnYxLlF1ZXJ5RXJyb3ISKQoGcXVldWVkGAsgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEigKCHJlZnVzYWxzGAwgAygLMhYuZmxldGNoLmFwaS52MS5SZWZ1c2FsQgkKB19sb2dnZWQiNQoHUmVmdXNhbBILCgN1cmwYASABKAkSDAoEY29kZRgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIikKClNjYW5Ub3RhbHMSDAoEcm93cxgBIAEoBBINCgVieXRlcxgCIAEoBCJJCgpRdWVyeUVycm9yEg8KB21lc3NhZ2UYASABKAkSKgoGZGV0YWlsGAIgASgLMhouZmxldGNoLmFwaS52MS5FcnJvckRldGFpbCJQCgZDb2hvcnQSDwoHdmVyc2lvbhgBIAEoCRIQCghwcm90b2NvbBgCIAEoDRIUCgxjYXBhYmlsaXRpZXMYAyABKAkSDQoFYnVpbGQYBCABKAkiPgoJV29ya2VyVXNlEgsKA3VybBgBIAEoCRITCgtpbnN0YW5jZV9pZBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgJInYKDEZldGNoUmVxdWVzdBIRCglzdGF0ZW1lbnQYASABKAkSEgoKcGFnZV90b2tlbhgCIAEoCRIRCglwYWdlX3NpemUYAyABKA0SLAoHb3B0aW9ucxgEIAEoCzIbLmZsZXRjaC5hcGkudjEuUXVlcnlPcHRpb25zIrIBCg1GZXRjaFJlc3BvbnNlEhAKCHF1ZXJ5X2lkGAEgASgJEiYKB2NvbHVtbnMYAiADKAsyFS5mbGV0Y2guYXBpLnYxLkNvbHVtbhIoCgRyb3dzGAMgAygLMhouZ29vZ2xlLnByb3RvYnVmLkxpc3RWYWx1ZRIXCg9uZXh0X3BhZ2VfdG9rZW4YBCABKAkSJAoDZW5kGAUgASgLMhcuZmxldGNoLmFwaS52MS5RdWVyeUVuZCJiCg5FeHBsYWluUmVxdWVzdBIRCglzdGF0ZW1lbnQYASABKAkSLAoHb3B0aW9ucxgCIAEoCzIbLmZsZXRjaC5hcGkudjEuUXVlcnlPcHRpb25zEg8KB2FuYWx5emUYAyABKAgidgoPRXhwbGFpblJlc3BvbnNlEhAKCHF1ZXJ5X2lkGAEgASgJEisKBnN0YWdlcxgCIAMoCzIbLmZsZXRjaC5hcGkudjEuRXhwbGFpblN0YWdlEiQKA2VuZBgDIAEoCzIXLmZsZXRjaC5hcGkudjEuUXVlcnlFbmQiZgoMRXhwbGFpblN0YWdlEg0KBXN0YWdlGAEgASgNEg0KBXRhc2tzGAIgASgNEigKBHJvb3QYAyABKAsyGi5mbGV0Y2guYXBpLnYxLkV4cGxhaW5Ob2RlEg4KBm91dHB1dBgEIAEoCSK+AQoLRXhwbGFpbk5vZGUSEAoIb3BlcmF0b3IYASABKAkSDwoHZGV0YWlscxgCIAMoCRIbCg5lc3RpbWF0ZWRfcm93cxgDIAEoAUgAiAEBEi4KB21ldHJpY3MYBCABKAsyHS5mbGV0Y2guYXBpLnYxLkV4cGxhaW5NZXRyaWNzEiwKCGNoaWxkcmVuGAUgAygLMhouZmxldGNoLmFwaS52MS5FeHBsYWluTm9kZUIRCg9fZXN0aW1hdGVkX3Jvd3Mi2wEKDkV4cGxhaW5NZXRyaWNzEgwKBHJvd3MYASABKAQSDQoFYnl0ZXMYAiABKAQSJwoEYnVzeRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgttZW1vcnlfcGVhaxgEIAEoBBI9Cghjb3VudGVycxgFIAMoCzIrLmZsZXRjaC5hcGkudjEuRXhwbGFpbk1ldHJpY3MuQ291bnRlcnNFbnRyeRovCg1Db3VudGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEiIQoNQ2FuY2VsUmVxdWVzdBIQCghxdWVyeV9pZBgBIAEoCSIQCg5DYW5jZWxSZXNwb25zZTKvAgoMUXVlcnlTZXJ2aWNlEkoKB0V4ZWN1dGUSHS5mbGV0Y2guYXBpLnYxLkV4ZWN1dGVSZXF1ZXN0Gh4uZmxldGNoLmFwaS52MS5FeGVjdXRlUmVzcG9uc2UwARJCCgVGZXRjaBIbLmZsZXRjaC5hcGkudjEuRmV0Y2hSZXF1ZXN0GhwuZmxldGNoLmFwaS52MS5GZXRjaFJlc3BvbnNlEkgKB0V4cGxhaW4SHS5mbGV0Y2guYXBpLnYxLkV4cGxhaW5SZXF1ZXN0Gh4uZmxldGNoLmFwaS52MS5FeHBsYWluUmVzcG9uc2USRQoGQ2FuY2VsEhwuZmxldGNoLmFwaS52MS5DYW5jZWxSZXF1ZXN0Gh0uZmxldGNoLmFwaS52MS5DYW5jZWxSZXNwb25zZUKsAQoRY29tLmZsZXRjaC5hcGkudjFCClF1ZXJ5UHJvdG9QAVo1Z2l0aHViLmNvbS9mbGV0Y2hkYi9mbGV0Y2gvZ2VuL2dvL2ZsZXRjaC9hcGkvdjE7YXBpdjGiAgNGQViqAg1GbGV0Y2guQXBpLlYxygINRmxldGNoXEFwaVxWMeICGUZsZXRjaFxBcGlcVjFcR1BCTWV0YWRhdGHqAg9GbGV0Y2g6OkFwaTo6VjFiBnByb3RvMw", [file_fletch_api_v1_error, file_fletch_options_v1_options, file_google_protobuf_duration, file_google_protobuf_struct]);
 
 /**
  * QueryOptions is how to run a statement. An absent or zero field is the server's default.
@@ -24,7 +24,8 @@ export const file_fletch_api_v1_query: GenFile = /*@__PURE__*/
  */
 export type QueryOptions = Message<"fletch.api.v1.QueryOptions"> & {
   /**
-   * Version of the workers to run on, instead of the coordinator's policy. Empty is the policy's choice.
+   * Version of the workers to run on, instead of the coordinator's policy. Empty is what the header fletch-want-version says,
+   * percent-encoded, else what SET fletch.worker_version says in the session, else the policy's choice.
    *
    * @generated from field: string worker_version = 1;
    */
@@ -273,6 +274,13 @@ export type QueryProgress = Message<"fletch.api.v1.QueryProgress"> & {
    * @generated from field: uint64 memory_used = 7;
    */
   memoryUsed: bigint;
+
+  /**
+   * Place in the queue for workers that have room, from 1; 0 is not in the queue.
+   *
+   * @generated from field: uint32 queue_position = 8;
+   */
+  queuePosition: number;
 };
 
 /**
@@ -357,6 +365,20 @@ export type QueryEnd = Message<"fletch.api.v1.QueryEnd"> & {
    * @generated from field: fletch.api.v1.QueryError error = 10;
    */
   error?: QueryError | undefined;
+
+  /**
+   * Time spent waiting to be admitted to a cohort, over all attempts. It is part of elapsed.
+   *
+   * @generated from field: google.protobuf.Duration queued = 11;
+   */
+  queued?: Duration | undefined;
+
+  /**
+   * Workers that refused an attempt before anything ran, in order; the last 20. Such attempts are not counted in attempts.
+   *
+   * @generated from field: repeated fletch.api.v1.Refusal refusals = 12;
+   */
+  refusals: Refusal[];
 };
 
 /**
@@ -365,6 +387,41 @@ export type QueryEnd = Message<"fletch.api.v1.QueryEnd"> & {
  */
 export const QueryEndSchema: GenMessage<QueryEnd> = /*@__PURE__*/
   messageDesc(file_fletch_api_v1_query, 6);
+
+/**
+ * Refusal is one worker's no, before anything ran.
+ *
+ * @generated from message fletch.api.v1.Refusal
+ */
+export type Refusal = Message<"fletch.api.v1.Refusal"> & {
+  /**
+   * URL the coordinator knows the worker by.
+   *
+   * @generated from field: string url = 1;
+   */
+  url: string;
+
+  /**
+   * Stable code: version_mismatch, draining, worker_lost, too_many_queries.
+   *
+   * @generated from field: string code = 2;
+   */
+  code: string;
+
+  /**
+   * One sentence for people, that names both sides of a mismatch; at most 512 bytes.
+   *
+   * @generated from field: string message = 3;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message fletch.api.v1.Refusal.
+ * Use `create(RefusalSchema)` to create a new message.
+ */
+export const RefusalSchema: GenMessage<Refusal> = /*@__PURE__*/
+  messageDesc(file_fletch_api_v1_query, 7);
 
 /**
  * ScanTotals is what scans read.
@@ -392,7 +449,7 @@ export type ScanTotals = Message<"fletch.api.v1.ScanTotals"> & {
  * Use `create(ScanTotalsSchema)` to create a new message.
  */
 export const ScanTotalsSchema: GenMessage<ScanTotals> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 7);
+  messageDesc(file_fletch_api_v1_query, 8);
 
 /**
  * QueryError is the error that a query ended with.
@@ -420,7 +477,7 @@ export type QueryError = Message<"fletch.api.v1.QueryError"> & {
  * Use `create(QueryErrorSchema)` to create a new message.
  */
 export const QueryErrorSchema: GenMessage<QueryError> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 8);
+  messageDesc(file_fletch_api_v1_query, 9);
 
 /**
  * Cohort is what the workers of an attempt have in common.
@@ -462,7 +519,7 @@ export type Cohort = Message<"fletch.api.v1.Cohort"> & {
  * Use `create(CohortSchema)` to create a new message.
  */
 export const CohortSchema: GenMessage<Cohort> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 9);
+  messageDesc(file_fletch_api_v1_query, 10);
 
 /**
  * WorkerUse is a worker that took part in a query.
@@ -497,7 +554,7 @@ export type WorkerUse = Message<"fletch.api.v1.WorkerUse"> & {
  * Use `create(WorkerUseSchema)` to create a new message.
  */
 export const WorkerUseSchema: GenMessage<WorkerUse> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 10);
+  messageDesc(file_fletch_api_v1_query, 11);
 
 /**
  * FetchRequest asks for the first page of a statement's result, or for a later one.
@@ -539,7 +596,7 @@ export type FetchRequest = Message<"fletch.api.v1.FetchRequest"> & {
  * Use `create(FetchRequestSchema)` to create a new message.
  */
 export const FetchRequestSchema: GenMessage<FetchRequest> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 11);
+  messageDesc(file_fletch_api_v1_query, 12);
 
 /**
  * FetchResponse is one page.
@@ -590,7 +647,7 @@ export type FetchResponse = Message<"fletch.api.v1.FetchResponse"> & {
  * Use `create(FetchResponseSchema)` to create a new message.
  */
 export const FetchResponseSchema: GenMessage<FetchResponse> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 12);
+  messageDesc(file_fletch_api_v1_query, 13);
 
 /**
  * ExplainRequest is a statement to explain.
@@ -625,7 +682,7 @@ export type ExplainRequest = Message<"fletch.api.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 13);
+  messageDesc(file_fletch_api_v1_query, 14);
 
 /**
  * ExplainResponse is a plan.
@@ -660,7 +717,7 @@ export type ExplainResponse = Message<"fletch.api.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 14);
+  messageDesc(file_fletch_api_v1_query, 15);
 
 /**
  * ExplainStage is a part of the plan between exchanges.
@@ -702,7 +759,7 @@ export type ExplainStage = Message<"fletch.api.v1.ExplainStage"> & {
  * Use `create(ExplainStageSchema)` to create a new message.
  */
 export const ExplainStageSchema: GenMessage<ExplainStage> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 15);
+  messageDesc(file_fletch_api_v1_query, 16);
 
 /**
  * ExplainNode is one operator of a plan.
@@ -751,7 +808,7 @@ export type ExplainNode = Message<"fletch.api.v1.ExplainNode"> & {
  * Use `create(ExplainNodeSchema)` to create a new message.
  */
 export const ExplainNodeSchema: GenMessage<ExplainNode> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 16);
+  messageDesc(file_fletch_api_v1_query, 17);
 
 /**
  * ExplainMetrics is what an operator did, added up over tasks and goroutines.
@@ -800,7 +857,7 @@ export type ExplainMetrics = Message<"fletch.api.v1.ExplainMetrics"> & {
  * Use `create(ExplainMetricsSchema)` to create a new message.
  */
 export const ExplainMetricsSchema: GenMessage<ExplainMetrics> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 17);
+  messageDesc(file_fletch_api_v1_query, 18);
 
 /**
  * CancelRequest names the query to end.
@@ -821,7 +878,7 @@ export type CancelRequest = Message<"fletch.api.v1.CancelRequest"> & {
  * Use `create(CancelRequestSchema)` to create a new message.
  */
 export const CancelRequestSchema: GenMessage<CancelRequest> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 18);
+  messageDesc(file_fletch_api_v1_query, 19);
 
 /**
  * CancelResponse is empty.
@@ -836,7 +893,7 @@ export type CancelResponse = Message<"fletch.api.v1.CancelResponse"> & {
  * Use `create(CancelResponseSchema)` to create a new message.
  */
 export const CancelResponseSchema: GenMessage<CancelResponse> = /*@__PURE__*/
-  messageDesc(file_fletch_api_v1_query, 19);
+  messageDesc(file_fletch_api_v1_query, 20);
 
 /**
  * QueryService runs SQL. Errors carry an ErrorDetail. Requests are strict: an unknown field is refused.
