@@ -21,7 +21,9 @@ import (
 )
 
 // Headers are the header names that API clients send and see.
-func Headers() []string { return []string{identity.HeaderAPI, identity.HeaderAPIMinimum, identity.HeaderWantVersion} }
+func Headers() []string {
+	return []string{identity.HeaderAPI, identity.HeaderAPIMinimum, identity.HeaderWantVersion}
+}
 
 // CodeVersion is the code of the refusal of a client whose API version is not served.
 const CodeVersion = "api_version"
