@@ -162,7 +162,7 @@ a coordinator. Workers of different versions never meet in one query.`,
 }
 
 // prepare makes c and every command below it take flags from the environment and the configuration file, too, and treat arguments
-// that it does not have as wrong use.
+// as wrong use unless it says otherwise.
 func prepare(c *cobra.Command) {
 	if c.Args == nil {
 		c.Args = knownCommand
@@ -180,7 +180,7 @@ func prepare(c *cobra.Command) {
 	}
 }
 
-// knownCommand refuses arguments: hardly a command of fletch has any, so each is a command that is not, or a flag's value without it.
+// knownCommand refuses arguments, for commands that have none: each is a command that is not, or a flag's value without it.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -199,6 +199,9 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	}
 	if near := catalog.Near(args[0], names); near != "" {
 		return usagef("%s has no command %q; did you mean %s?", cmd.CommandPath(), args[0], near)
+	}
+	if cmd.HasParent() && cmd.Runnable() {
+		return usagef("%s takes no argument %q, and has no command of that name", cmd.CommandPath(), args[0])
 	}
 	return usagef("%s has no command %q", cmd.CommandPath(), args[0])
 }

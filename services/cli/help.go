@@ -53,10 +53,11 @@ func help(cmd *cobra.Command) {
 		what = cmd.Short
 	}
 	fmt.Fprintf(&b, "%s\n\nUsage\n", what)
+	if cmd.HasParent() && cmd.Runnable() {
+		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
+	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "  %s COMMAND [flags]\n", cmd.CommandPath())
-	} else {
-		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
 	}
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, "\nExamples\n%s\n", cmd.Example)

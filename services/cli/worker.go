@@ -23,7 +23,8 @@ as a commit or an image tag: workers of different versions never meet in one que
 it, workers are told apart by their build.
 
 Its first line on standard error says where it listens: fletch worker at URL, version V. On
-SIGTERM it drains: it takes no new query, serves those that it knows to their end, and exits.`,
+SIGTERM, or fletch worker drain URL, it drains: it takes no new query, serves those that it
+knows to their end, and exits.`,
 		Example: `  fletch worker --listen 127.0.0.1:8471 --version v1 --read-root /data
   FLETCH_WORKER_VERSION=$(git rev-parse HEAD) fletch worker`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,6 +57,7 @@ SIGTERM it drains: it takes no new query, serves those that it knows to their en
 			return serveUntilTold(cmd.Context(), p, w.Serve)
 		},
 	}
+	cmd.AddCommand(drainCommand(p))
 	cmd.Flags().StringVar(&version, "version", "", "your own `VERSION` string, at most 128 bytes (default none)")
 	f.register(cmd, "8471")
 	cmd.Flags().Var(&drain, "drain-timeout", "`TIME` for which known queries are served after SIGTERM")

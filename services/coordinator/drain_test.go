@@ -3,10 +3,14 @@ package coordinator_test
 import (
 	"errors"
 	"io"
+	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
 	"github.com/fletchdb/fletch/services/client"
 	"github.com/fletchdb/fletch/services/internal/clustertest"
 )
@@ -14,6 +18,29 @@ import (
 // A worker that is told to end takes no new query, serves those that it knows to their end, and exits with 0; new queries run
 // elsewhere and count one attempt.
 func TestDrainedWorker(t *testing.T) {
+	t.Run("SIGTERM", func(t *testing.T) {
+		testDrainedWorker(t, func(w *clustertest.Process) {
+			if err := w.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+	t.Run("fletch worker drain", func(t *testing.T) {
+		testDrainedWorker(t, func(w *clustertest.Process) {
+			out, err := exec.Command(clustertest.Fletch(t), "worker", "drain", w.URL, "--instance", strings.Repeat("0", 32)).CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "the call is meant for worker") {
+				t.Fatalf("draining another instance: %s, %v", out, err)
+			}
+			out, err = exec.Command(clustertest.Fletch(t), "worker", "drain", w.URL).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), `version "v1"`) {
+				t.Fatalf("%s, %v", out, err)
+			}
+		})
+	})
+}
+
+func testDrainedWorker(t *testing.T, tell func(*clustertest.Process)) {
 	tables := clustertest.TPCH(t)
 	var workers []*clustertest.Process
 	var urls []string
@@ -28,9 +55,13 @@ func TestDrainedWorker(t *testing.T) {
 	}
 	defer known.Close()
 	busy(t, urls...)
-	if err := workers[0].Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	tell(workers[0])
+	until(t, func() bool {
+		list, err := c.Workers(t.Context())
+		return err == nil && slices.ContainsFunc(list, func(w *apiv1.Worker) bool {
+			return w.GetUrl() == workers[0].URL && w.GetState() == apiv1.WorkerState_WORKER_STATE_DRAINING
+		})
+	})
 	until(t, func() bool {
 		_, end, err := run(t.Context(), c, spread, client.Options{})
 		if err != nil || end.GetAttempts() != 1 {

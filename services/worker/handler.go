@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"net"
 	"regexp"
 	"time"
 
@@ -43,6 +44,26 @@ var _ workerv1connect.WorkerServiceHandler = (*handler)(nil)
 
 func (h *handler) WorkerInfo(context.Context, *identityv1.WorkerInfoRequest) (*identityv1.WorkerInfoResponse, error) {
 	return h.worker.info(), nil
+}
+
+func (h *handler) Drain(ctx context.Context, _ *identityv1.DrainRequest) (*identityv1.DrainResponse, error) {
+	w := h.worker
+	from := ""
+	if info, ok := connect.CallInfoForServerContext(ctx); ok {
+		from = info.PeerAddr
+	}
+	if w.open && !sameHost(from) {
+		return nil, connect.NewError(connect.CodePermissionDenied, "a worker without a shared secret is drained from its own host only: start it with --secret-file, or end it with SIGTERM")
+	}
+	w.log.Info("told to drain", "by", from)
+	w.Drain()
+	return &identityv1.DrainResponse{Load: w.attempts.load(w.cfg.memory)}, nil
+}
+
+// sameHost tells whether a peer's address is this host's own.
+func sameHost(peer string) bool {
+	host, _, err := net.SplitHostPort(peer)
+	return err == nil && net.ParseIP(host).IsLoopback()
 }
 
 var queryID = regexp.MustCompile(`^[0-9a-z_-]{1,64}$`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -389,18 +390,34 @@ func TestReaderThatStopsReading(t *testing.T) {
 	}
 }
 
+// A worker drains in the same way whether its own process is told to end or another one tells it.
 func TestDraining(t *testing.T) {
+	t.Run("SIGTERM", func(t *testing.T) { testDraining(t, func(_ *caller, stop func()) { stop() }) })
+	t.Run("Drain", func(t *testing.T) {
+		testDraining(t, func(c *caller, _ func()) {
+			for range 2 { // the second changes nothing
+				d, err := worker.Drain(t.Context(), c.url, c.self.GetInstanceId(), resolver.Security{})
+				if err != nil || d.Attempts != 1 || d.Instance != c.self.GetInstanceId() {
+					t.Fatalf("%v, %v", d, err)
+				}
+			}
+		})
+	})
+}
+
+func testDraining(t *testing.T, tell func(c *caller, stop func())) {
 	w, err := worker.New(worker.WithReadRoots(clustertest.TPCH(t)), worker.WithLogger(clustertest.Logger(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, drain := context.WithCancel(t.Context())
+	defer drain()
 	served := make(chan error, 1)
 	go func() { served <- w.Serve(ctx) }()
 	c := call(t, w.URL())
 	_, end := c.open("q1", 1, 0)
 	plans := c.plans("q1", "SELECT * FROM lineitem", 1)
-	drain()
+	tell(c, drain)
 	for {
 		info, err := c.WorkerInfo(t.Context(), &identityv1.WorkerInfoRequest{})
 		if err != nil {
@@ -441,6 +458,31 @@ func TestDraining(t *testing.T) {
 		}
 	case <-time.After(5 * time.Second):
 		t.Error("it did not end")
+	}
+}
+
+// Drain means one process: another one at its address goes on.
+func TestDrainOfAnotherInstance(t *testing.T) {
+	c := start(t)
+	_, err := worker.Drain(t.Context(), c.url, strings.Repeat("0", 32), resolver.Security{})
+	if sqlerr.CodeOf(err) != sqlerr.VersionMismatch || !strings.Contains(err.Error(), "instance 00000000") {
+		t.Errorf("draining an instance that is not there: %v", err)
+	}
+	other := proto.CloneOf(c.self)
+	other.InstanceId = strings.Repeat("0", 32)
+	_, err = workerv1connect.NewWorkerServiceClient(pull.Client(c.dialer, c.url, other)).Drain(t.Context(), &identityv1.DrainRequest{})
+	refused(t, "a Drain", err, connect.CodeFailedPrecondition)
+	if info, err := c.WorkerInfo(t.Context(), &identityv1.WorkerInfoRequest{}); err != nil || info.GetState() != identityv1.WorkerState_WORKER_STATE_READY {
+		t.Errorf("the worker is %v, %v", info.GetState(), err)
+	}
+}
+
+// Whoever has no secret to show may drain the workers of its own host only.
+func TestDrainWithoutSecret(t *testing.T) {
+	for peer, same := range map[string]bool{"127.0.0.1:5": true, "[::1]:5": true, "10.0.0.1:5": false, "[fe80::1]:5": false, "": false, "localhost:5": false} {
+		if worker.SameHost(peer) != same {
+			t.Errorf("%q: %v", peer, !same)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -114,6 +115,9 @@ type Worker struct {
 	tracer  trace.Tracer
 
 	attempts *registry
+	open     bool          // no secret keeps callers out
+	told     chan struct{} // closed when a caller has told the worker to end
+	tellOnce sync.Once
 }
 
 // New makes a worker that listens, but answers only in Serve.
@@ -146,13 +150,13 @@ func New(options ...Option) (*Worker, error) {
 	}
 	caps := capabilities(library)
 	w := &Worker{
-		cfg: c, caps: caps, library: library, started: time.Now(), log: c.logger, files: files,
+		cfg: c, caps: caps, library: library, open: credentials.Secret == "", started: time.Now(), log: c.logger, files: files,
 		self: &identityv1.Identity{
 			Version: c.version, Protocol: identity.Protocol(), InstanceId: identity.NewInstance(), Build: identity.Build(), Capabilities: identity.Digest(caps),
 		},
 		dialer: httpserve.NewDialer(credentials, credentials.Secret),
 	}
-	w.attempts = newRegistry(c.logger)
+	w.attempts, w.told = newRegistry(c.logger), make(chan struct{})
 	w.metrics, w.tracer = newMetrics(w), telemetry.Tracer(c.traces)
 	w.server, err = httpserve.Listen(httpserve.Config{
 		Listen: c.listen, Credentials: credentials, Bearer: credentials.Secret, AnyHost: true, AllowHosts: c.allowHosts,
@@ -180,7 +184,7 @@ func (w *Worker) Instance() string { return w.self.GetInstanceId() }
 // Version is the user's own version string.
 func (w *Worker) Version() string { return w.self.GetVersion() }
 
-// Serve answers calls until ctx ends. Then it drains: it takes no new attempt, serves those that it knows to their end or to the
+// Serve answers calls until ctx ends, or Drain is called here or by another process. Then it drains: it takes no new attempt, serves those that it knows to their end or to the
 // drain time-out, and returns nil.
 func (w *Worker) Serve(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -189,6 +193,8 @@ func (w *Worker) Serve(ctx context.Context) error {
 		defer close(drained)
 		select {
 		case <-ctx.Done():
+			w.drain()
+		case <-w.told:
 			w.drain()
 		case <-serving.Done():
 		}
@@ -200,6 +206,12 @@ func (w *Worker) Serve(ctx context.Context) error {
 	w.attempts.close(w.stopping())
 	w.dialer.Close()
 	return errors.Join(err, w.files.Close())
+}
+
+// Drain makes Serve drain and return. It does not wait for that, and may be called more than once.
+func (w *Worker) Drain() {
+	w.attempts.drain()
+	w.tellOnce.Do(func() { close(w.told) })
 }
 
 // Close gives the port back, for a worker whose Serve was never called.

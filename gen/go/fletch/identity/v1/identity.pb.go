@@ -302,6 +302,90 @@ func (*WorkerInfoRequest) Descriptor() ([]byte, []int) {
 	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{3}
 }
 
+// DrainRequest asks a worker to end as SIGTERM would make it. It is empty: whom it means is in the headers. It is here, since a tool of one
+// version ends workers of another.
+type DrainRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainRequest) Reset() {
+	*x = DrainRequest{}
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainRequest) ProtoMessage() {}
+
+func (x *DrainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
+func (*DrainRequest) Descriptor() ([]byte, []int) {
+	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{4}
+}
+
+// DrainResponse says that the worker drains.
+type DrainResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it still serves.
+	Load          *Load `protobuf:"bytes,1,opt,name=load,proto3" json:"load,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainResponse) Reset() {
+	*x = DrainResponse{}
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainResponse) ProtoMessage() {}
+
+func (x *DrainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
+func (*DrainResponse) Descriptor() ([]byte, []int) {
+	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *DrainResponse) GetLoad() *Load {
+	if x != nil {
+		return x.Load
+	}
+	return nil
+}
+
 // WorkerInfoResponse is what a worker says of itself. It never changes during the life of an instance but for state and load.
 type WorkerInfoResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -331,7 +415,7 @@ type WorkerInfoResponse struct {
 
 func (x *WorkerInfoResponse) Reset() {
 	*x = WorkerInfoResponse{}
-	mi := &file_fletch_identity_v1_identity_proto_msgTypes[4]
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -343,7 +427,7 @@ func (x *WorkerInfoResponse) String() string {
 func (*WorkerInfoResponse) ProtoMessage() {}
 
 func (x *WorkerInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_identity_v1_identity_proto_msgTypes[4]
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -356,7 +440,7 @@ func (x *WorkerInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerInfoResponse.ProtoReflect.Descriptor instead.
 func (*WorkerInfoResponse) Descriptor() ([]byte, []int) {
-	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{4}
+	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WorkerInfoResponse) GetVersion() string {
@@ -446,7 +530,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_fletch_identity_v1_identity_proto_msgTypes[5]
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -458,7 +542,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_identity_v1_identity_proto_msgTypes[5]
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -471,7 +555,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{5}
+	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Load) GetAttempts() uint32 {
@@ -525,7 +609,7 @@ type Capabilities struct {
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_fletch_identity_v1_identity_proto_msgTypes[6]
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +621,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_identity_v1_identity_proto_msgTypes[6]
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +634,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{6}
+	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Capabilities) GetMessages() []*KnownMessage {
@@ -601,7 +685,7 @@ type KnownMessage struct {
 
 func (x *KnownMessage) Reset() {
 	*x = KnownMessage{}
-	mi := &file_fletch_identity_v1_identity_proto_msgTypes[7]
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -613,7 +697,7 @@ func (x *KnownMessage) String() string {
 func (*KnownMessage) ProtoMessage() {}
 
 func (x *KnownMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_identity_v1_identity_proto_msgTypes[7]
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -626,7 +710,7 @@ func (x *KnownMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KnownMessage.ProtoReflect.Descriptor instead.
 func (*KnownMessage) Descriptor() ([]byte, []int) {
-	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{7}
+	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *KnownMessage) GetName() string {
@@ -656,7 +740,7 @@ type KnownEnum struct {
 
 func (x *KnownEnum) Reset() {
 	*x = KnownEnum{}
-	mi := &file_fletch_identity_v1_identity_proto_msgTypes[8]
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -668,7 +752,7 @@ func (x *KnownEnum) String() string {
 func (*KnownEnum) ProtoMessage() {}
 
 func (x *KnownEnum) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_identity_v1_identity_proto_msgTypes[8]
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -681,7 +765,7 @@ func (x *KnownEnum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KnownEnum.ProtoReflect.Descriptor instead.
 func (*KnownEnum) Descriptor() ([]byte, []int) {
-	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{8}
+	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *KnownEnum) GetName() string {
@@ -720,7 +804,7 @@ type Function struct {
 
 func (x *Function) Reset() {
 	*x = Function{}
-	mi := &file_fletch_identity_v1_identity_proto_msgTypes[9]
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -732,7 +816,7 @@ func (x *Function) String() string {
 func (*Function) ProtoMessage() {}
 
 func (x *Function) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_identity_v1_identity_proto_msgTypes[9]
+	mi := &file_fletch_identity_v1_identity_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -745,7 +829,7 @@ func (x *Function) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Function.ProtoReflect.Descriptor instead.
 func (*Function) Descriptor() ([]byte, []int) {
-	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{9}
+	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Function) GetName() string {
@@ -807,7 +891,10 @@ const file_fletch_identity_v1_identity_proto_rawDesc = "" +
 	"\x04have\x18\x02 \x01(\v2\x1c.fletch.identity.v1.IdentityR\x04have\"<\n" +
 	"\bDraining\x120\n" +
 	"\x04have\x18\x01 \x01(\v2\x1c.fletch.identity.v1.IdentityR\x04have\"\x13\n" +
-	"\x11WorkerInfoRequest\"\xae\x03\n" +
+	"\x11WorkerInfoRequest\"\x0e\n" +
+	"\fDrainRequest\"=\n" +
+	"\rDrainResponse\x12,\n" +
+	"\x04load\x18\x01 \x01(\v2\x18.fletch.identity.v1.LoadR\x04load\"\xae\x03\n" +
 	"\x12WorkerInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\bprotocol\x18\x02 \x01(\rR\bprotocol\x12\x1f\n" +
@@ -868,37 +955,40 @@ func file_fletch_identity_v1_identity_proto_rawDescGZIP() []byte {
 }
 
 var file_fletch_identity_v1_identity_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_fletch_identity_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_fletch_identity_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_fletch_identity_v1_identity_proto_goTypes = []any{
 	(WorkerState)(0),              // 0: fletch.identity.v1.WorkerState
 	(*Identity)(nil),              // 1: fletch.identity.v1.Identity
 	(*VersionMismatch)(nil),       // 2: fletch.identity.v1.VersionMismatch
 	(*Draining)(nil),              // 3: fletch.identity.v1.Draining
 	(*WorkerInfoRequest)(nil),     // 4: fletch.identity.v1.WorkerInfoRequest
-	(*WorkerInfoResponse)(nil),    // 5: fletch.identity.v1.WorkerInfoResponse
-	(*Load)(nil),                  // 6: fletch.identity.v1.Load
-	(*Capabilities)(nil),          // 7: fletch.identity.v1.Capabilities
-	(*KnownMessage)(nil),          // 8: fletch.identity.v1.KnownMessage
-	(*KnownEnum)(nil),             // 9: fletch.identity.v1.KnownEnum
-	(*Function)(nil),              // 10: fletch.identity.v1.Function
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*DrainRequest)(nil),          // 5: fletch.identity.v1.DrainRequest
+	(*DrainResponse)(nil),         // 6: fletch.identity.v1.DrainResponse
+	(*WorkerInfoResponse)(nil),    // 7: fletch.identity.v1.WorkerInfoResponse
+	(*Load)(nil),                  // 8: fletch.identity.v1.Load
+	(*Capabilities)(nil),          // 9: fletch.identity.v1.Capabilities
+	(*KnownMessage)(nil),          // 10: fletch.identity.v1.KnownMessage
+	(*KnownEnum)(nil),             // 11: fletch.identity.v1.KnownEnum
+	(*Function)(nil),              // 12: fletch.identity.v1.Function
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_fletch_identity_v1_identity_proto_depIdxs = []int32{
 	1,  // 0: fletch.identity.v1.VersionMismatch.need:type_name -> fletch.identity.v1.Identity
 	1,  // 1: fletch.identity.v1.VersionMismatch.have:type_name -> fletch.identity.v1.Identity
 	1,  // 2: fletch.identity.v1.Draining.have:type_name -> fletch.identity.v1.Identity
-	7,  // 3: fletch.identity.v1.WorkerInfoResponse.capabilities:type_name -> fletch.identity.v1.Capabilities
-	0,  // 4: fletch.identity.v1.WorkerInfoResponse.state:type_name -> fletch.identity.v1.WorkerState
-	11, // 5: fletch.identity.v1.WorkerInfoResponse.started_at:type_name -> google.protobuf.Timestamp
-	6,  // 6: fletch.identity.v1.WorkerInfoResponse.load:type_name -> fletch.identity.v1.Load
-	8,  // 7: fletch.identity.v1.Capabilities.messages:type_name -> fletch.identity.v1.KnownMessage
-	9,  // 8: fletch.identity.v1.Capabilities.enums:type_name -> fletch.identity.v1.KnownEnum
-	10, // 9: fletch.identity.v1.Capabilities.functions:type_name -> fletch.identity.v1.Function
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	8,  // 3: fletch.identity.v1.DrainResponse.load:type_name -> fletch.identity.v1.Load
+	9,  // 4: fletch.identity.v1.WorkerInfoResponse.capabilities:type_name -> fletch.identity.v1.Capabilities
+	0,  // 5: fletch.identity.v1.WorkerInfoResponse.state:type_name -> fletch.identity.v1.WorkerState
+	13, // 6: fletch.identity.v1.WorkerInfoResponse.started_at:type_name -> google.protobuf.Timestamp
+	8,  // 7: fletch.identity.v1.WorkerInfoResponse.load:type_name -> fletch.identity.v1.Load
+	10, // 8: fletch.identity.v1.Capabilities.messages:type_name -> fletch.identity.v1.KnownMessage
+	11, // 9: fletch.identity.v1.Capabilities.enums:type_name -> fletch.identity.v1.KnownEnum
+	12, // 10: fletch.identity.v1.Capabilities.functions:type_name -> fletch.identity.v1.Function
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_fletch_identity_v1_identity_proto_init() }
@@ -912,7 +1002,7 @@ func file_fletch_identity_v1_identity_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fletch_identity_v1_identity_proto_rawDesc), len(file_fletch_identity_v1_identity_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

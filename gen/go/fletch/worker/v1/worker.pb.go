@@ -1115,13 +1115,14 @@ const file_fletch_worker_v1_worker_proto_rawDesc = "" +
 	"\n" +
 	"TaskFailed\x12-\n" +
 	"\x04task\x18\x01 \x01(\v2\x19.fletch.worker.v1.TaskRefR\x04task\x123\n" +
-	"\x05error\x18\x02 \x01(\v2\x1d.fletch.worker.v1.ErrorDetailR\x05error2\xe2\x02\n" +
+	"\x05error\x18\x02 \x01(\v2\x1d.fletch.worker.v1.ErrorDetailR\x05error2\xb0\x03\n" +
 	"\rWorkerService\x12[\n" +
 	"\n" +
 	"WorkerInfo\x12%.fletch.identity.v1.WorkerInfoRequest\x1a&.fletch.identity.v1.WorkerInfoResponse\x12N\n" +
 	"\aSetPlan\x12 .fletch.worker.v1.SetPlanRequest\x1a!.fletch.worker.v1.SetPlanResponse\x12X\n" +
 	"\vExecuteTask\x12$.fletch.worker.v1.ExecuteTaskRequest\x1a!.arrow.flight.protocol.FlightData0\x01\x12J\n" +
-	"\x05Watch\x12\x1e.fletch.worker.v1.WatchRequest\x1a\x1f.fletch.worker.v1.WatchResponse0\x01B\xc6\x01\xe8\xf0\x1b\x02\n" +
+	"\x05Watch\x12\x1e.fletch.worker.v1.WatchRequest\x1a\x1f.fletch.worker.v1.WatchResponse0\x01\x12L\n" +
+	"\x05Drain\x12 .fletch.identity.v1.DrainRequest\x1a!.fletch.identity.v1.DrainResponseB\xc6\x01\xe8\xf0\x1b\x02\n" +
 	"\x14com.fletch.worker.v1B\vWorkerProtoP\x01Z;github.com/fletchdb/fletch/gen/go/fletch/worker/v1;workerv1\xa2\x02\x03FWX\xaa\x02\x10Fletch.Worker.V1\xca\x02\x10Fletch\\Worker\\V1\xe2\x02\x1cFletch\\Worker\\V1\\GPBMetadata\xea\x02\x12Fletch::Worker::V1b\x06proto3"
 
 var (
@@ -1161,8 +1162,10 @@ var file_fletch_worker_v1_worker_proto_goTypes = []any{
 	(*TaskRef)(nil),                // 20: fletch.worker.v1.TaskRef
 	(*ErrorDetail)(nil),            // 21: fletch.worker.v1.ErrorDetail
 	(*v11.WorkerInfoRequest)(nil),  // 22: fletch.identity.v1.WorkerInfoRequest
-	(*v11.WorkerInfoResponse)(nil), // 23: fletch.identity.v1.WorkerInfoResponse
-	(*flight.FlightData)(nil),      // 24: arrow.flight.protocol.FlightData
+	(*v11.DrainRequest)(nil),       // 23: fletch.identity.v1.DrainRequest
+	(*v11.WorkerInfoResponse)(nil), // 24: fletch.identity.v1.WorkerInfoResponse
+	(*flight.FlightData)(nil),      // 25: arrow.flight.protocol.FlightData
+	(*v11.DrainResponse)(nil),      // 26: fletch.identity.v1.DrainResponse
 }
 var file_fletch_worker_v1_worker_proto_depIdxs = []int32{
 	0,  // 0: fletch.worker.v1.SetPlanRequest.key:type_name -> fletch.worker.v1.TaskKey
@@ -1189,12 +1192,14 @@ var file_fletch_worker_v1_worker_proto_depIdxs = []int32{
 	1,  // 21: fletch.worker.v1.WorkerService.SetPlan:input_type -> fletch.worker.v1.SetPlanRequest
 	6,  // 22: fletch.worker.v1.WorkerService.ExecuteTask:input_type -> fletch.worker.v1.ExecuteTaskRequest
 	9,  // 23: fletch.worker.v1.WorkerService.Watch:input_type -> fletch.worker.v1.WatchRequest
-	23, // 24: fletch.worker.v1.WorkerService.WorkerInfo:output_type -> fletch.identity.v1.WorkerInfoResponse
-	2,  // 25: fletch.worker.v1.WorkerService.SetPlan:output_type -> fletch.worker.v1.SetPlanResponse
-	24, // 26: fletch.worker.v1.WorkerService.ExecuteTask:output_type -> arrow.flight.protocol.FlightData
-	10, // 27: fletch.worker.v1.WorkerService.Watch:output_type -> fletch.worker.v1.WatchResponse
-	24, // [24:28] is the sub-list for method output_type
-	20, // [20:24] is the sub-list for method input_type
+	23, // 24: fletch.worker.v1.WorkerService.Drain:input_type -> fletch.identity.v1.DrainRequest
+	24, // 25: fletch.worker.v1.WorkerService.WorkerInfo:output_type -> fletch.identity.v1.WorkerInfoResponse
+	2,  // 26: fletch.worker.v1.WorkerService.SetPlan:output_type -> fletch.worker.v1.SetPlanResponse
+	25, // 27: fletch.worker.v1.WorkerService.ExecuteTask:output_type -> arrow.flight.protocol.FlightData
+	10, // 28: fletch.worker.v1.WorkerService.Watch:output_type -> fletch.worker.v1.WatchResponse
+	26, // 29: fletch.worker.v1.WorkerService.Drain:output_type -> fletch.identity.v1.DrainResponse
+	25, // [25:30] is the sub-list for method output_type
+	20, // [20:25] is the sub-list for method input_type
 	20, // [20:20] is the sub-list for extension type_name
 	20, // [20:20] is the sub-list for extension extendee
 	0,  // [0:20] is the sub-list for field type_name

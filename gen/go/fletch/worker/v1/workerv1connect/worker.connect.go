@@ -36,6 +36,8 @@ const (
 	WorkerServiceExecuteTaskProcedure = "/fletch.worker.v1.WorkerService/ExecuteTask"
 	// WorkerServiceWatchProcedure is the procedure name of the WorkerService's Watch RPC.
 	WorkerServiceWatchProcedure = "/fletch.worker.v1.WorkerService/Watch"
+	// WorkerServiceDrainProcedure is the procedure name of the WorkerService's Drain RPC.
+	WorkerServiceDrainProcedure = "/fletch.worker.v1.WorkerService/Drain"
 )
 
 var (
@@ -67,6 +69,13 @@ var (
 			Procedure:  WorkerServiceWatchProcedure,
 		}
 	})
+	workerServiceDrainSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_fletch_worker_v1_worker_proto.Services().ByName("WorkerService").Methods().ByName("Drain"),
+			Procedure:  WorkerServiceDrainProcedure,
+		}
+	})
 )
 
 // WorkerServiceClient is a client for the fletch.worker.v1.WorkerService service.
@@ -95,6 +104,10 @@ type WorkerServiceClient interface {
 	//
 	// Progress and metrics can never fail a query nor hold its end up.
 	Watch(context.Context, *v1.WatchRequest) (WorkerServiceWatchClientStream, error)
+	// Drain makes the worker end as SIGTERM does: from the answer on it refuses a Watch of a new attempt, serves the open ones to their end
+	// or its drain time-out, and exits. Repeating it is a no-op. Like every call it means one instance, and another one refuses. Without a
+	// shared secret it is PERMISSION_DENIED to callers on other hosts.
+	Drain(context.Context, *v11.DrainRequest) (*v11.DrainResponse, error)
 }
 
 // NewWorkerServiceClient constructs a client for the fletch.worker.v1.WorkerService service.
@@ -170,6 +183,10 @@ type WorkerServiceHandler interface {
 	//
 	// Progress and metrics can never fail a query nor hold its end up.
 	Watch(context.Context, *v1.WatchRequest, WorkerServiceWatchServerStream) error
+	// Drain makes the worker end as SIGTERM does: from the answer on it refuses a Watch of a new attempt, serves the open ones to their end
+	// or its drain time-out, and exits. Repeating it is a no-op. Like every call it means one instance, and another one refuses. Without a
+	// shared secret it is PERMISSION_DENIED to callers on other hosts.
+	Drain(context.Context, *v11.DrainRequest) (*v11.DrainResponse, error)
 }
 
 // RegisterWorkerServiceHandler registers svc as the fletch.worker.v1.WorkerService implementation
@@ -181,6 +198,7 @@ func RegisterWorkerServiceHandler(server *connect.Server, svc WorkerServiceHandl
 		connect.Method{Spec: workerServiceSetPlanSpec(), Handler: adapter.setPlan},
 		connect.Method{Spec: workerServiceExecuteTaskSpec(), Handler: adapter.executeTask},
 		connect.Method{Spec: workerServiceWatchSpec(), Handler: adapter.watch},
+		connect.Method{Spec: workerServiceDrainSpec(), Handler: adapter.drain},
 	)
 }
 
@@ -234,6 +252,10 @@ func (UnimplementedWorkerServiceHandler) Watch(context.Context, *v1.WatchRequest
 	return connect.NewError(connect.CodeUnimplemented, "fletch.worker.v1.WorkerService.Watch is not implemented")
 }
 
+func (UnimplementedWorkerServiceHandler) Drain(context.Context, *v11.DrainRequest) (*v11.DrainResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "fletch.worker.v1.WorkerService.Drain is not implemented")
+}
+
 type workerServiceClient struct {
 	client *connect.Client
 }
@@ -268,6 +290,14 @@ func (c *workerServiceClient) Watch(ctx context.Context, req *v1.WatchRequest) (
 		return WorkerServiceWatchClientStream{}, err
 	}
 	return WorkerServiceWatchClientStream{stream: stream}, nil
+}
+
+func (c *workerServiceClient) Drain(ctx context.Context, req *v11.DrainRequest) (*v11.DrainResponse, error) {
+	var res v11.DrainResponse
+	if err := c.client.CallUnary(ctx, workerServiceDrainSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
 }
 
 type workerServiceHandler struct{ svc WorkerServiceHandler }
@@ -310,4 +340,16 @@ func (h workerServiceHandler) watch(ctx context.Context, _ connect.Spec, stream 
 		return err
 	}
 	return h.svc.Watch(ctx, &req, WorkerServiceWatchServerStream{stream: stream})
+}
+
+func (h workerServiceHandler) drain(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v11.DrainRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Drain(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
 }
