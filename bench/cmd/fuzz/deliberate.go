@@ -15,7 +15,10 @@ var deliberate = []struct {
 	{name: "constant in ORDER BY", setting: "SET order_by_non_integer_literal = true"},
 	{name: "length in bytes", setting: "CREATE MACRO octet_length(x) AS strlen(x)"},
 	{name: "hexadecimal digits", setting: "CREATE MACRO to_hex(x) AS lower(hex(x))"},
-	{name: "count_if of nothing", rewrite: around("count_if", "count(CASE WHEN ", " THEN 1 END)")},
+	{name: "counts of nothing", setting: "CREATE MACRO if_both(a, b) AS CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN 1 END", rewrite: func(text string) string {
+		return around("regr_count", "count(if_both(", "))")(around("count_if", "count(CASE WHEN ", " THEN 1 END)")(text))
+	}},
+	{name: "text of a list of NULL", setting: "CREATE MACRO array_to_string(l, s) AS CASE WHEN len(l) > 0 AND s IS NOT NULL THEN coalesce(list_aggr(l, 'string_agg', s), '') WHEN len(l) = 0 AND s IS NOT NULL THEN '' END"},
 	{name: "NULL in a list that is searched", setting: "CREATE MACRO list_has_all(a, b) AS list_count(b) = len(b) AND system.main.list_has_all(a, b)"},
 }
 

@@ -29,6 +29,7 @@ type grammar struct {
 	tables []*table
 	names  int
 	large  bool // the large table is in the query already
+	bound  int  // of the rows of the query made last
 	own    bool // the query may have what DuckDB does not
 	ctes   []relation
 }
@@ -89,7 +90,7 @@ func (g *grammar) with() *term {
 	for range 1 + g.r.IntN(2) {
 		q, out, _ := g.query(1, nil, nil)
 		refs, names := outputs(out)
-		rel := relation{g.name("w"), refs, 200}
+		rel := relation{g.name("w"), refs, g.bound}
 		parts = append(parts, seq(rel.name, "(", list(", ", names...), ") AS (", q, ")"))
 		g.ctes = append(g.ctes, rel)
 	}
@@ -113,12 +114,14 @@ func (g *grammar) recursive() *term {
 // query is a SELECT, or several and a set operation; want is the kinds of its columns, nil for any. Its ORDER BY is tail.
 func (g *grammar) query(depth int, outer *scope, want []kind) (q *term, out []ref, tail *term) {
 	q, out = g.sel(depth, outer, want)
+	bound := g.bound
 	for n := 0; depth > 0 && n < 2 && g.p(18); n++ {
 		var need []kind
 		for _, o := range out {
 			need = append(need, o.kind)
 		}
 		other, refs := g.sel(depth-1, outer, need)
+		bound += g.bound
 		for i := range out {
 			out[i].extreme = out[i].extreme || refs[i].extreme
 		}
@@ -135,6 +138,7 @@ func (g *grammar) query(depth int, outer *scope, want []kind) (q *term, out []re
 		}
 		tail = maybe(" ORDER BY ", list(", ", keys...), g.limit())
 	}
+	g.bound = bound
 	return of("query", q, tail), out, tail
 }
 
@@ -157,9 +161,9 @@ func (g *grammar) relation(depth int) (from *term, s *scope) {
 		refs, names := outputs(out)
 		if len(refs) > 1 && g.p(15) {
 			inner := seq("(SELECT * ", g.one("EXCLUDE", "EXCLUDE"), " (c0) FROM (", q, ") AS ", g.name("a"), "(", list(", ", names...), ")) AS ", a)
-			return inner, &scope{refs: qualified(a, refs[1:]), rows: 200, ties: true}
+			return inner, &scope{refs: qualified(a, refs[1:]), rows: g.bound, ties: true}
 		}
-		return seq("(", q, ") AS ", a, "(", list(", ", names...), ")"), &scope{refs: qualified(a, refs), rows: 200, ties: true}
+		return seq("(", q, ") AS ", a, "(", list(", ", names...), ")"), &scope{refs: qualified(a, refs), rows: g.bound, ties: true}
 	}
 	limited := false
 	switch pick(g.r, 85, 6, 3, 3, 3) {
@@ -186,11 +190,16 @@ func (g *grammar) relation(depth int) (from *term, s *scope) {
 		}
 		g.large = true
 	}
+	return t.as(a)
+}
+
+// as is the table in FROM.
+func (t *table) as(alias string) (*term, *scope) {
 	var refs []ref
 	for _, c := range t.columns {
 		refs = append(refs, ref{c.name, c.kind, c.extreme})
 	}
-	return seq(t.name, " AS ", a), &scope{refs: qualified(a, refs), rows: t.rows}
+	return seq(t.name, " AS ", alias), &scope{refs: qualified(alias, refs), rows: t.rows}
 }
 
 func (g *grammar) values(a string) (*term, *scope) {
@@ -230,15 +239,18 @@ func (g *grammar) from(depth int, outer *scope) (*term, *scope) {
 	return t, s
 }
 
+// maxPairs is how many pairs of rows a join may give at worst.
+const maxPairs = 300_000
+
 // join is one more relation joined to those of s, which gets its columns.
 func (g *grammar) join(depth int, s *scope) *term {
-	if depth > 0 && g.p(8) {
+	if depth > 0 && g.p(8) && s.rows < 1000 {
 		q, out, _ := g.query(0, &scope{refs: s.refs}, nil)
 		a := g.name("a")
 		refs, names := outputs(out)
 		more := qualified(a, refs)
 		on := g.joinCondition(s.refs, more, &scope{refs: slices.Concat(s.refs, more)})
-		s.refs, s.ties = append(slices.Clone(s.refs), more...), true
+		s.refs, s.ties, s.rows = append(slices.Clone(s.refs), more...), true, s.rows*max(g.bound, 1)
 		return seq(g.one(" JOIN", " LEFT JOIN"), " LATERAL (", q, ") AS ", a, "(", list(", ", names...), ") ON ", on)
 	}
 	if g.p(4) {
@@ -248,10 +260,17 @@ func (g *grammar) join(depth int, s *scope) *term {
 		return seq(" CROSS JOIN unnest(", e, ") AS ", a, "(c0)")
 	}
 	right, more := g.relation(depth - 1)
+	if (s.ties || more.ties) && s.rows*more.rows > maxPairs { // all rows may be equal
+		right, more = g.tables[2].as(g.name("a"))
+	}
+	if s.rows*more.rows > 10*maxPairs {
+		return seq()
+	}
 	both := &scope{refs: slices.Concat(s.refs, more.refs)}
 	kind := g.one("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN")
 	small := max(s.rows, 1)*max(more.rows, 1) <= 20_000
-	s.ties = s.ties || more.ties
+	ties := s.ties || more.ties
+	s.ties = ties
 	pairs := func(refs []ref) bool {
 		_, ok := g.pair(s.refs, refs)
 		return ok
@@ -274,7 +293,11 @@ func (g *grammar) join(depth int, s *scope) *term {
 		s.rows *= max(more.rows, 1)
 	default:
 		on = seq(" ON ", g.joinCondition(s.refs, more.refs, both))
-		s.rows = max(s.rows, more.rows) * 2
+		if ties {
+			s.rows *= max(more.rows, 1)
+		} else {
+			s.rows = max(s.rows, more.rows) * 3
+		}
 	}
 	if kind != "SEMI JOIN" && kind != "ANTI JOIN" {
 		s.refs = both.refs
@@ -365,8 +388,10 @@ func (g *grammar) sel(depth int, outer *scope, want []kind) (*term, []ref) {
 		}
 		on := s.refs[g.r.IntN(len(s.refs))].text
 		inner := seq("SELECT DISTINCT ON (", on, ") ", list(", ", items...), " FROM ", from, where, " ORDER BY ", on, g.one("", " DESC"), ", ", g.all(s))
+		g.bound = s.rows
 		return of("query", "SELECT * FROM (", inner, ") AS ", g.name("a")), out
 	}
+	g.bound = s.rows
 	return of("query", "SELECT ", distinct, list(", ", items...), " FROM ", from, where, tail), out
 }
 
@@ -409,6 +434,9 @@ func (g *grammar) grouped(from, where, distinct *term, s *scope, want []kind) (*
 			e = exprOf(k, "grouping(", keys[0].text, ")")
 		}
 		items, out = append(items, e), append(out, ref{kind: k, extreme: true})
+	}
+	if g.bound = 1; len(keys) > 0 {
+		g.bound = s.rows
 	}
 	return of("query", "SELECT ", distinct, list(", ", items...), " FROM ", from, where, by), out
 }

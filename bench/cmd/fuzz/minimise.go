@@ -26,7 +26,7 @@ func (s statement) ordered() bool {
 }
 
 // try asks a query, and shows a difference as small as it can be made.
-func (f *fuzz) try(q statement, origin string) error {
+func (f *fuzz) try(q statement) error {
 	f.made++
 	before, text := f.accepted, q.text()
 	d := f.judge(q, f.others, true)
@@ -42,7 +42,7 @@ func (f *fuzz) try(q statement, origin string) error {
 		return nil
 	case d.kind == "hang":
 		f.differences++
-		fmt.Printf("# %s: %s\n%s\n\n", origin, d.why, text)
+		fmt.Printf("# %s: %s\n%s\n\n", f.origin, d.why, text)
 		return nil
 	case d.kind != "rows" && f.seen[literals.ReplaceAllString(d.why, "…")]:
 		return nil
@@ -76,13 +76,13 @@ func (f *fuzz) try(q statement, origin string) error {
 	if now := f.judge(q, against, false); now.kind == d.kind {
 		d = now
 	} else {
-		fmt.Printf("# %s: not always; the whole statement: %s\n", origin, text)
+		fmt.Printf("# %s: not always; the whole statement: %s\n", f.origin, text)
 	}
 	shape := literals.ReplaceAllString(regexp.MustCompile(`\b[a-z]\d+\b`).ReplaceAllString(q.text(), "x"), "…")
 	if !f.seen[shape] {
 		f.seen[shape] = true
 		f.differences++
-		if err := f.show(q, d, small, origin); err != nil {
+		if err := f.show(q, d, small); err != nil {
 			return err
 		}
 	}
@@ -118,9 +118,9 @@ func (f *fuzz) fewerRows(q statement, differs func() bool) ([]*table, error) {
 func named(text, table string) bool { return regexp.MustCompile(`\b` + table + `\b`).MatchString(text) }
 
 // show prints a difference, and saves it.
-func (f *fuzz) show(q statement, d difference, tables []*table, origin string) error {
+func (f *fuzz) show(q statement, d difference, tables []*table) error {
 	var script strings.Builder
-	fmt.Fprintf(&script, "# %s\n# %s: %s\n\n", origin, d.kind, d.why)
+	fmt.Fprintf(&script, "# %s\n# %s: %s\n\n", f.origin, d.kind, d.why)
 	for _, t := range tables {
 		if named(q.text(), t.name) {
 			script.WriteString(t.statements())

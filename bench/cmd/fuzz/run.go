@@ -33,6 +33,7 @@ type fuzz struct {
 	others   []peer
 	dir      string
 	tables   []*table
+	origin   string // of the tables, and how to see them again
 
 	made, accepted, nonempty, slow, differences int
 	compared                                    map[string]int // answers, by peer
@@ -78,12 +79,12 @@ func (f *fuzz) run() (err error) {
 			return err
 		}
 		g := &grammar{r: r, tables: f.tables}
-		origin := fmt.Sprintf("-seed %d -set %d -queries %d, %d threads, batches of %d", f.seed, set, f.perSet, f.embedded.threads, f.embedded.batch)
+		f.origin = fmt.Sprintf("-seed %d -set %d -queries %d, %d threads, batches of %d", f.seed, set, f.perSet, f.embedded.threads, f.embedded.batch)
 		for range f.perSet {
 			if f.done() {
 				break
 			}
-			if err := f.try(g.statement(), origin); err != nil {
+			if err := f.try(g.statement()); err != nil {
 				return err
 			}
 		}
@@ -232,7 +233,7 @@ func (f *fuzz) note(first bool, p peer, text string, err error) {
 	}
 	if late(err) {
 		f.slow++
-		fmt.Printf("# slow: %s takes over %s\n%s\n\n", p.name(), f.deadline, text)
+		fmt.Printf("# slow: %s takes over %s, %s\n%s\n\n", p.name(), f.deadline, f.origin, text)
 	}
 }
 
