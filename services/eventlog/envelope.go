@@ -43,8 +43,10 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Time is when the writer says that it was.
-func (e *Envelope) Time() time.Time {
-	t, _ := time.Parse(timeLayout, string(e.At)) // ParseLine has looked at it
+func (e *Envelope) Time() time.Time { return timeOf(e.At) }
+
+func timeOf(at []byte) time.Time {
+	t, _ := time.Parse(timeLayout, string(at)) // ParseLine has looked at it; the 31st of February is no time
 	return t
 }
 

@@ -12,7 +12,7 @@ import (
 // Version is the version of the log's schema that this build writes, and the highest it reads: what eventlog.proto says of itself.
 func Version() uint32 { return version }
 
-var version = proto.GetExtension(eventlogv1.File_fletch_eventlog_v1_eventlog_proto.Options(), optionsv1.E_LogVersion).(uint32)
+var version = proto.GetExtension(eventlogv1.File_fletch_eventlog_v1_eventlog_proto.Options(), optionsv1.E_LogVersion).(uint32) + ahead
 
 // Limits of the format, the same in every schema version.
 const (

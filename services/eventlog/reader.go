@@ -41,6 +41,8 @@ type Segment struct {
 	Instance string // as its name says
 	Number   uint32 // from 1
 	Size     int64
+
+	content []byte // of a test's segment, which is no file
 }
 
 // segmentName is SECOND-INSTANCE-NUMBER.jsonl; the second is that of the instance's start, so that names sort as instances began.
@@ -78,7 +80,7 @@ func List(dir string) (*Log, error) {
 			at[m[1]] = i
 			l.Instances = append(l.Instances, Instance{ID: m[2]})
 		}
-		l.Instances[i].Segments = append(l.Instances[i].Segments, Segment{filepath.Join(dir, e.Name()), m[2], uint32(number), info.Size()})
+		l.Instances[i].Segments = append(l.Instances[i].Segments, Segment{Path: filepath.Join(dir, e.Name()), Instance: m[2], Number: uint32(number), Size: info.Size()})
 	}
 	if len(l.Instances) == 0 {
 		return l, fmt.Errorf("%w: %s holds no segment; segments are named 20060102T150405Z-INSTANCE-000001.jsonl", ErrNoLog, dir)
@@ -130,9 +132,11 @@ type Lines struct {
 	long   bool // in the middle of a line that is longer than one may be
 }
 
+const readAtOnce = 64 << 10
+
 // ReadLines reads lines from r, whose first byte is the one at offset of a segment: the first of a line.
 func ReadLines(r io.Reader, offset int64) *Lines {
-	return &Lines{r: r, buf: make([]byte, 256<<10), offset: offset, synced: offset == 0}
+	return &Lines{r: r, offset: offset, synced: offset == 0}
 }
 
 // Next gives the next line, io.EOF after the last one. What is wrong with a line stands in it; an error is the reader's own.
@@ -185,7 +189,7 @@ func (l *Lines) fill() error {
 		l.from, l.to = 0, l.to-l.from
 	}
 	if l.to == len(l.buf) {
-		l.buf = append(l.buf, make([]byte, len(l.buf))...) // to twice MaxLine at most
+		l.buf = append(l.buf, make([]byte, max(len(l.buf), readAtOnce))...) // to twice MaxLine at most
 	}
 	n, err := l.r.Read(l.buf[l.to:])
 	l.to += n
@@ -209,27 +213,38 @@ func (l *Lines) parse(line *Line) {
 	l.next, l.synced = line.Seq+1, true
 }
 
-// Read gives every line of a segment to take.
+// Read gives every line of a segment to take; none of one that was deleted since it was listed.
 func (s *Segment) Read(take func(l *Line) error) error {
-	f, err := os.Open(s.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // deleted since it was listed
+	_, err := s.read(take)
+	return err
+}
+
+// read is Read; it tells whether the segment is there.
+func (s *Segment) read(take func(l *Line) error) (there bool, err error) {
+	r, size := io.Reader(bytes.NewReader(s.content)), len(s.content)
+	if s.content == nil {
+		f, err := os.Open(s.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("read the event log: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		r, size = f, readAtOnce
 	}
-	if err != nil {
-		return fmt.Errorf("read the event log: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	lines := ReadLines(f, 0)
+	lines := ReadLines(r, 0)
+	lines.buf = make([]byte, max(size, 1))
 	for {
 		var l Line
 		if err := lines.Next(&l); err != nil {
 			if errors.Is(err, io.EOF) {
-				return nil
+				return true, nil
 			}
-			return fmt.Errorf("read the event log: %w", err)
+			return true, fmt.Errorf("read the event log: %w", err)
 		}
 		if err := take(&l); err != nil {
-			return err
+			return true, err
 		}
 	}
 }
@@ -260,11 +275,18 @@ func (s *Segment) Started() (*eventlogv1.SegmentStarted, error) {
 	return started, nil
 }
 
-// freshness is how long ago the last heartbeat may be for a writer to count as alive whose lock cannot be trusted.
-const freshness = 3 * heartbeatEvery
+// How long ago the last heartbeat may be for a writer to count as alive whose lock cannot be trusted: by the file system's clock, and by
+// the writer's, which may be wrong.
+const (
+	freshness = 3 * heartbeatEvery
+	skew      = 5 * time.Minute
+)
 
 // Running tells whether the segment's writer still has it: it is locked or, where locks do not tell, was written to a moment ago.
 func (s *Segment) Running() bool {
+	if s.content != nil {
+		return false
+	}
 	f, err := os.Open(s.Path)
 	if err != nil {
 		return false
@@ -280,5 +302,22 @@ func (s *Segment) Running() bool {
 		}
 	}
 	info, err := f.Stat()
-	return err == nil && time.Since(info.ModTime()).Abs() < freshness
+	return err == nil && time.Since(info.ModTime()).Abs() < freshness && time.Since(lastTime(f, info.Size())).Abs() < skew // a copy is no heartbeat
+}
+
+// lastTime is the time of the last whole line of a segment.
+func lastTime(f io.ReaderAt, size int64) time.Time {
+	from := max(0, size-MaxLine)
+	tail := make([]byte, size-from)
+	n, err := f.ReadAt(tail, from)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return time.Time{}
+	}
+	lines := bytes.Split(tail[:n], []byte{'\n'})
+	for _, line := range slices.Backward(lines[:len(lines)-1]) {
+		if e, err := ParseLine(line); err == nil || errors.Is(err, ErrNewer) {
+			return e.Time()
+		}
+	}
+	return time.Time{}
 }

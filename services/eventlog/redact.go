@@ -51,12 +51,12 @@ func Redact(statement string) (string, Secrets) {
 
 // scrub strikes out what has the form of a secret.
 func scrub(text string, secrets *Secrets) string {
-	if len(text) < 8 || !strings.ContainsAny(text, "=@.-A") && !strings.ContainsAny(text, "bB") {
-		return text
-	}
 	for _, p := range patterns {
-		text = p.ReplaceAllStringFunc(text, func(m string) string {
-			at := p.FindStringSubmatchIndex(m)
+		if !strings.Contains(text, p.sign) {
+			continue
+		}
+		text = p.form.ReplaceAllStringFunc(text, func(m string) string {
+			at := p.form.FindStringSubmatchIndex(m)
 			from, to := at[2], at[3]
 			if m[from:to] == struck {
 				return m
@@ -78,15 +78,18 @@ func (s Secrets) Strike(text string) string {
 	return text
 }
 
-// patterns find secrets by their form; what the first group matches is struck out.
-var patterns = []*regexp.Regexp{
-	regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#@\s'":]*:[^@\s'"]*|[^/?#@\s'"]+)@`),                                                                                       // scheme://user:password@
-	regexp.MustCompile(`(?i)[?&;](?:sig|signature|token|key|code|password|pwd|secret|[a-z0-9_-]*(?:signature|credential|token|secret|apikey|api_key|accesskeyid))=([^&\s'"#;]+)`), // ?sig=…
-	regexp.MustCompile(`(?i)\b(?:password|passwd|pwd|secret|accountkey|sharedaccesskey|secret_?key|access_?key)\s*=\s*([^&\s'";,)>$]+)`),                                          // password=… in a text
-	regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{8,})`),
-	regexp.MustCompile(`\b((?:AKIA|ASIA)[0-9A-Z]{16})\b`),
-	regexp.MustCompile(`\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`),
-	regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]*)`),
+// patterns find secrets by their form; what the first group matches is struck out. Where the sign is not, nothing is looked for.
+var patterns = []struct {
+	sign string
+	form *regexp.Regexp
+}{
+	{"://", regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#@\s'":]*:[^@\s'"]*|[^/?#@\s'"]+)@`)},                                                                                     // scheme://user:password@
+	{"=", regexp.MustCompile(`(?i)[?&;](?:sig|signature|token|key|code|password|pwd|secret|[a-z0-9_-]*(?:signature|credential|token|secret|apikey|api_key|accesskeyid))=([^&\s'"#;]+)`)}, // ?sig=…
+	{"=", regexp.MustCompile(`(?i)\b(?:password|passwd|pwd|secret|accountkey|sharedaccesskey|secret_?key|access_?key)\s*=\s*([^&\s'";,)>$]+)`)},                                          // password=… in a text
+	{" ", regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{8,})`)},
+	{"A", regexp.MustCompile(`\b((?:AKIA|ASIA)[0-9A-Z]{16})\b`)},
+	{"eyJ", regexp.MustCompile(`\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`)},
+	{"PRIVATE KEY", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]*)`)},
 }
 
 // secretName tells whether a name is that of a secret, in a statement that sets something or in any.

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	eventlogv1 "github.com/fletchdb/fletch/gen/go/fletch/eventlog/v1"
 )
@@ -37,7 +39,7 @@ type Totals struct {
 	Unknown  uint64 // lines of kinds that this build does not know
 	Newer    uint64 // lines of newer schema versions
 	Lost     uint64 // events that the writer says it could not write
-	Back     uint64 // lines that are earlier than the one before: the writer's clock was put back
+	Back     uint64 // lines that are more than a second earlier than the one before: the writer's clock was put back
 }
 
 // A Visitor is told what an instance's segments hold. A nil function is not called.
@@ -59,8 +61,12 @@ func (i *Instance) Walk(v Visitor) (Totals, error) {
 			running = s.Running() // before it is read: a writer that is not there now adds nothing behind what is read
 		}
 		q.Segments++
-		if err := s.Read(func(l *Line) error { return q.take(s, l) }); err != nil {
+		there, err := s.read(func(l *Line) error { return q.take(s, l) })
+		if err != nil {
 			return q.Totals, err
+		}
+		if there && q.seg != s {
+			q.empty(s, last)
 		}
 		if last && q.continued {
 			next, err := s.next()
@@ -83,6 +89,9 @@ func (i *Instance) Walk(v Visitor) (Totals, error) {
 
 // next finds the segment after s, nil if it is not there.
 func (s *Segment) next() (*Segment, error) {
+	if s.content != nil {
+		return nil, nil
+	}
 	dir, name := filepath.Split(s.Path)
 	m := segmentName.FindStringSubmatch(name)
 	path := filepath.Join(dir, fmt.Sprintf("%s-%06d.jsonl", m[1], s.Number+1))
@@ -93,7 +102,7 @@ func (s *Segment) next() (*Segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the event log: %w", err)
 	}
-	return &Segment{path, s.Instance, s.Number + 1, info.Size()}, nil
+	return &Segment{Path: path, Instance: s.Instance, Number: s.Number + 1, Size: info.Size()}, nil
 }
 
 // queries follows the queries of one instance line by line. It holds the open ones only.
@@ -102,7 +111,7 @@ type queries struct {
 	visitor   Visitor
 	open      map[string]*openQuery
 	seg       *Segment
-	at        string // of the line before
+	at        []byte // of the line before
 	ended     bool   // the segment's last line was seen
 	continued bool   // and it says that there is another segment
 	torn      *tornLine
@@ -139,10 +148,10 @@ func (q *queries) take(s *Segment, l *Line) error {
 	}
 	switch {
 	case intact:
-		if string(l.At) < q.at {
+		if bytes.Compare(l.At, q.at) < 0 && timeOf(q.at).Sub(l.Time()) > time.Second { // lines that waited are a little late
 			q.Back++
 		}
-		q.at = string(l.At)
+		q.at = append(q.at[:0], l.At...)
 		if newer {
 			q.Newer++
 		} else if !knownKind(l.Kind) {
@@ -175,6 +184,19 @@ func (q *queries) ends(id string, state State) error {
 		return q.visitor.Query(id, state)
 	}
 	return nil
+}
+
+// empty is a segment without a line: there never was one.
+func (q *queries) empty(s *Segment, last bool) {
+	kind := ErrCorrupt
+	if last {
+		kind = ErrTorn
+	}
+	if !last || q.seg != nil && !q.ended {
+		q.damage()
+	}
+	q.fault(Fault{s.Path, 0, fmt.Errorf("%w: the segment is empty", kind)})
+	q.seg, q.ended, q.continued, q.torn = s, false, false, nil
 }
 
 // begin looks at the first line of a segment, and at how the one before it ended.
@@ -279,9 +301,6 @@ func (q *queries) close(running bool) error {
 	}
 	if torn != nil {
 		q.fault(torn.line)
-		if _, known := states[torn.query]; !known && torn.query != "" && (torn.kind == KindQueryStarted || torn.kind == KindQueryFinished) {
-			states[torn.query] = Torn
-		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(states)) {
 		if err := q.ends(id, states[id]); err != nil {

@@ -26,10 +26,10 @@ const (
 type Config struct {
 	// Writer says who writes. The number of the segment, what was lost, host and boot are filled in.
 	Writer *eventlogv1.SegmentStarted
-	// SegmentSize is how many bytes a segment takes before the next begins; 64 MiB.
-	SegmentSize int64
 	// Size is how many bytes this instance's segments may take together before the oldest go; 1 GiB.
 	Size int64
+	// SegmentSize is how many bytes a segment takes before the next begins; 64 MiB, and at most an eighth of Size.
+	SegmentSize int64
 	// Age is how long after its end a segment of this instance goes; 30 days.
 	Age time.Duration
 	// Running tells how many queries run, for the heartbeat.
@@ -95,11 +95,11 @@ func Create(dir string, cfg Config) (*Writer, error) {
 		}
 		cfg.files = f
 	}
-	if cfg.SegmentSize <= 0 {
-		cfg.SegmentSize = 64 << 20
-	}
 	if cfg.Size <= 0 {
 		cfg.Size = 1 << 30
+	}
+	if cfg.SegmentSize <= 0 {
+		cfg.SegmentSize = min(64<<20, cfg.Size/8)
 	}
 	if cfg.Age <= 0 {
 		cfg.Age = 30 * 24 * time.Hour
