@@ -26,7 +26,7 @@ func big(tb testing.TB, bytes int) string {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		b = appendLine(b, version, kindOf(m), at, seq, query, data)
+		b = appendLine(b, version, KindOf(m), at, seq, query, data)
 		seq++
 	}
 	instance := strings.Repeat("a", 32)

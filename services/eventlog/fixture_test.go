@@ -152,8 +152,8 @@ func TestFixtures(t *testing.T) {
 			continue // a later version's kinds are its own fixture's matter
 		}
 		for _, m := range everyKind() {
-			if !all[kindOf(m)] {
-				t.Errorf("%s has no %s", dir, kindOf(m))
+			if !all[KindOf(m)] {
+				t.Errorf("%s has no %s", dir, KindOf(m))
 			}
 		}
 	}
