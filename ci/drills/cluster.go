@@ -15,43 +15,65 @@ import (
 	"time"
 )
 
-// A process is fletch as a server.
+// A process is a server.
 type process struct {
-	args []string // with the port it got, so that it can be started again in place
-	url  string
-	cmd  *exec.Cmd
-	log  chan struct{} // closed when its log has ended
+	args  []string // with the port it got, so that it can be started again in place
+	url   string
+	first string // line that it printed
+	cmd   *exec.Cmd
+	log   chan struct{} // closed when its log has ended
 }
 
 func start(bin string, args ...string) (*process, error) {
-	p := &process{args: args, log: make(chan struct{})}
-	p.cmd = exec.Command(bin, args...)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	out, err := p.cmd.StderrPipe()
+	p, err := begin(exec.Command(bin, args...), nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	lines := bufio.NewReader(out)
-	first, err := lines.ReadString('\n')
-	_, rest, ok := strings.Cut(strings.TrimSpace(first), " at ")
-	if err != nil || !ok {
-		p.kill()
-		return nil, fmt.Errorf("fletch %s did not start: %s", args[0], first)
-	}
-	p.url, _, _ = strings.Cut(rest, ",")
-	go func() {
-		defer close(p.log)
-		_, _ = io.Copy(io.Discard, lines)
-	}()
+	p.args = args
 	for i, a := range p.args {
 		if a == "127.0.0.1:0" {
 			p.args[i] = strings.TrimPrefix(p.url, "http://")
 		}
 	}
 	return p, nil
+}
+
+// begin starts a server and reads from its first line where it is. waiting, if not nil, is closed when it says before that it waits
+// for its address.
+func begin(cmd *exec.Cmd, waiting chan<- struct{}) (*process, error) {
+	p := &process{cmd: cmd, log: make(chan struct{})}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := p.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	says, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go announce(says, waiting)
+	lines := bufio.NewReader(out)
+	p.first, err = lines.ReadString('\n')
+	_, rest, ok := strings.Cut(strings.TrimSpace(p.first), " at ")
+	if err != nil || !ok {
+		p.kill()
+		return nil, fmt.Errorf("%s did not start: %s", strings.Join(cmd.Args, " "), p.first)
+	}
+	p.url, _, _ = strings.Cut(rest, ",")
+	go func() {
+		defer close(p.log)
+		_, _ = io.Copy(io.Discard, lines)
+	}()
+	return p, nil
+}
+
+// instance is what a worker of ci/drills/fleet says it is.
+func (p *process) instance() string {
+	_, id, _ := strings.Cut(strings.TrimSpace(p.first), ", instance ")
+	return id
 }
 
 // kill ends the process as a machine that goes away would.

@@ -45,6 +45,9 @@ type drill struct {
 // sets are the drills by the name of what they break.
 var sets = map[string][]drill{"kills": kills}
 
+// others are drills that bring up what they need.
+var others = map[string]func(ctx context.Context, args []string) (bad bool, err error){"rollout": rollout, "matrix": matrix}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -59,7 +62,13 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) (bad bool, err error) {
+	if len(args) > 0 && others[args[0]] != nil {
+		return others[args[0]](ctx, args[1:])
+	}
 	var names []string
+	for name := range others {
+		names = append(names, name)
+	}
 	for name := range sets {
 		names = append(names, name)
 	}

@@ -1,0 +1,5 @@
+//go:build fletch_unchecked
+
+package identity
+
+const enforced = false
