@@ -138,8 +138,8 @@ func (r *roll) say(format string, args ...any) {
 
 // run starts everything, goes the legs under load, and looks at what the load saw.
 func (r *roll) run(ctx context.Context, before time.Duration, legs []func(context.Context) error) (found rolled, err error) {
-	if out, err := exec.CommandContext(ctx, r.old.fletch, "datagen", "tpch", "--scale", "0.01", "--out", r.tables).CombinedOutput(); err != nil {
-		return found, fmt.Errorf("generate data: %w\n%s", err, out)
+	if err := generate(ctx, r.old.fletch, r.tables); err != nil {
+		return found, err
 	}
 	for place := range fleetSize {
 		w, err := r.worker(r.old.v1, "127.0.0.1:0", nil)
