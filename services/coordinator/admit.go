@@ -36,6 +36,7 @@ func keyOf(id *identityv1.Identity) rollout.Key {
 // A view is what the poller saw last, by cohort. It is a value: nobody changes it.
 type view struct {
 	of      <-chan struct{} // closed once it is no longer the last
+	whole   bool            // each worker of the first list has answered or not
 	workers []resolver.Worker
 	err     error                   // of the resolver
 	ready   map[rollout.Key]*cohort // those with a ready worker
@@ -49,9 +50,12 @@ func (c *Coordinator) look(ctx context.Context) *view {
 		return v
 	}
 	workers, err := c.poller.Workers(ctx)
+	whole := c.poller.Swept()
 	v := grouped(workers)
-	v.of, v.err = changed, err
-	c.seen.Store(v)
+	v.of, v.err, v.whole = changed, err, whole
+	if whole {
+		c.seen.Store(v)
+	}
 	return v
 }
 

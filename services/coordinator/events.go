@@ -341,7 +341,7 @@ func (c *Coordinator) observe(ctx context.Context) {
 			switch {
 			case w.Err != nil && known:
 				c.events.Append("", &eventlogv1.WorkerGone{Worker: logWorker(before), Reason: text(w.Err.Error(), 512)})
-			case w.Err == nil:
+			case w.Err == nil && w.Identity != nil:
 				now[w.URL] = w
 				if !known || before.Identity.GetInstanceId() != w.Identity.GetInstanceId() {
 					if known {

@@ -56,7 +56,11 @@ func (s *steering) decide(v *view) (rollout.Choice, rollout.Situation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, last := s.choice, s.policy
-	s.choice, s.policy = rollout.Decide(before, now), policy
+	next := rollout.Decide(before, now)
+	if !v.whole {
+		return next, now // who answered first is not yet the largest
+	}
+	s.choice, s.policy = next, policy
 	moved := before.Base != s.choice.Base || before.Ramp != s.choice.Ramp || before.Percent != s.choice.Percent
 	if moved || last.Revision != policy.Revision || last.String() != policy.String() {
 		close(s.moved)

@@ -42,8 +42,12 @@ type handler struct{ worker *Worker }
 
 var _ workerv1connect.WorkerServiceHandler = (*handler)(nil)
 
-func (h *handler) WorkerInfo(context.Context, *identityv1.WorkerInfoRequest) (*identityv1.WorkerInfoResponse, error) {
-	return h.worker.info(), nil
+func (h *handler) WorkerInfo(_ context.Context, req *identityv1.WorkerInfoRequest) (*identityv1.WorkerInfoResponse, error) {
+	info := h.worker.info()
+	if req.GetHeldCapabilities() == info.GetCapabilitiesDigest() {
+		info.Capabilities = nil // they are most of the answer
+	}
+	return info, nil
 }
 
 func (h *handler) Drain(ctx context.Context, _ *identityv1.DrainRequest) (*identityv1.DrainResponse, error) {

@@ -265,11 +265,14 @@ func (x *Draining) GetHave() *Identity {
 	return nil
 }
 
-// WorkerInfoRequest asks a worker who it is. It is empty, and answered whatever identity the caller expects.
+// WorkerInfoRequest asks a worker who it is. It is answered whatever identity the caller expects.
 type WorkerInfoRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Digest of capabilities that the caller has from this very instance, 32 hex digits: a worker with that digest may leave its
+	// capabilities out of the answer. Empty asks for them.
+	HeldCapabilities string `protobuf:"bytes,1,opt,name=held_capabilities,json=heldCapabilities,proto3" json:"held_capabilities,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *WorkerInfoRequest) Reset() {
@@ -300,6 +303,13 @@ func (x *WorkerInfoRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use WorkerInfoRequest.ProtoReflect.Descriptor instead.
 func (*WorkerInfoRequest) Descriptor() ([]byte, []int) {
 	return file_fletch_identity_v1_identity_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *WorkerInfoRequest) GetHeldCapabilities() string {
+	if x != nil {
+		return x.HeldCapabilities
+	}
+	return ""
 }
 
 // DrainRequest asks a worker to end as SIGTERM would make it. It is empty: whom it means is in the headers. It is here, since a tool of one
@@ -397,7 +407,7 @@ type WorkerInfoResponse struct {
 	InstanceId string `protobuf:"bytes,3,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
 	// Content-based id of the executable: see Identity.build. Never empty.
 	Build string `protobuf:"bytes,4,opt,name=build,proto3" json:"build,omitempty"`
-	// What this worker can run.
+	// What this worker can run. It may be left out where the caller holds it.
 	Capabilities *Capabilities `protobuf:"bytes,5,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
 	// Digest of capabilities, 32 hex digits.
 	CapabilitiesDigest string `protobuf:"bytes,6,opt,name=capabilities_digest,json=capabilitiesDigest,proto3" json:"capabilities_digest,omitempty"`
@@ -890,8 +900,9 @@ const file_fletch_identity_v1_identity_proto_rawDesc = "" +
 	"\x04need\x18\x01 \x01(\v2\x1c.fletch.identity.v1.IdentityR\x04need\x120\n" +
 	"\x04have\x18\x02 \x01(\v2\x1c.fletch.identity.v1.IdentityR\x04have\"<\n" +
 	"\bDraining\x120\n" +
-	"\x04have\x18\x01 \x01(\v2\x1c.fletch.identity.v1.IdentityR\x04have\"\x13\n" +
-	"\x11WorkerInfoRequest\"\x0e\n" +
+	"\x04have\x18\x01 \x01(\v2\x1c.fletch.identity.v1.IdentityR\x04have\"@\n" +
+	"\x11WorkerInfoRequest\x12+\n" +
+	"\x11held_capabilities\x18\x01 \x01(\tR\x10heldCapabilities\"\x0e\n" +
 	"\fDrainRequest\"=\n" +
 	"\rDrainResponse\x12,\n" +
 	"\x04load\x18\x01 \x01(\v2\x18.fletch.identity.v1.LoadR\x04load\"\xae\x03\n" +
