@@ -100,6 +100,35 @@ func TestOneVersionIsUsed(t *testing.T) {
 	}
 }
 
+// Workers without a version are equal only if their builds and their capabilities are.
+func TestUnversionedWorkers(t *testing.T) {
+	urls := []string{
+		startWorker(t, "").URL(), startWorker(t, "").URL(), startWorker(t, "", worker.WithFunction(plus(1))).URL(),
+		clustertest.Start(t, "worker", "--listen", "127.0.0.1:0", "--read-root", clustertest.TPCH(t)).URL, // another executable
+	}
+	c := over(t, urls)
+	for range 5 {
+		rows, end, err := run(t.Context(), c, spread, client.Options{})
+		if err != nil || rows != spreadRows || len(end.GetWorkers()) != 2 || end.GetCohort().GetBuild() == "" {
+			t.Errorf("%s on %v of %v, %v", rows, end.GetWorkers(), end.GetCohort(), err)
+		}
+		for _, w := range end.GetWorkers() {
+			if w.GetUrl() != urls[0] && w.GetUrl() != urls[1] {
+				t.Errorf("it ran on %v", w)
+			}
+		}
+	}
+	workers, err := c.Workers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range workers {
+		if equal := w.GetUrl() == urls[0] || w.GetUrl() == urls[1]; w.GetUsed() != equal || (w.GetReason() == apiv1.UnusedReason_UNUSED_REASON_COHORT) == equal {
+			t.Errorf("%v", w)
+		}
+	}
+}
+
 // A call that is meant for another worker, or for nobody, is refused by the worker itself, whatever coordinators believe.
 func TestCallsForAnotherWorkerAreRefused(t *testing.T) {
 	v1, v2 := startWorker(t, "v1"), startWorker(t, "v2")
