@@ -151,7 +151,7 @@ func unaryMath(name string) func(float64) (float64, error) {
 			case x < 0:
 				return -1
 			}
-			return x
+			return 0 // of NaN too
 		})
 	case "sqrt":
 		return func(x float64) (float64, error) {

@@ -33,6 +33,7 @@ int date_diff('{hour|day|month|minute}', {ts!}, {ts!})
 int date_sub('{month|year|day|hour}', {ts!}, {ts!})
 int ({date} - {date})
 int extract({year|month|day|hour} FROM {ivl})
+int {year|month|day|hour|minute}({ivl})
 int TRY_CAST({txt} AS {INTEGER|BIGINT|SMALLINT})
 int TRY_CAST({dbl} AS {INTEGER|BIGINT|SMALLINT})
 int TRY_CAST({dec} AS {INTEGER|BIGINT|SMALLINT})
@@ -84,6 +85,7 @@ int list_last({ints})
 
 dec CAST({dec!} {+|-|*} {dec!} AS DECIMAL(18,2))
 dec CAST({dec!} {+|-} {int!} AS DECIMAL(18,2))
+dec CAST({dec!} {+|-|*} {0.001|1.23456} AS DECIMAL(18,2))
 dec CAST(round({dec}, {0|1|2}) AS DECIMAL(18,2))
 dec CAST(round({dec}) AS DECIMAL(18,2))
 dec CAST({int!} AS DECIMAL(18,2))
@@ -93,7 +95,7 @@ dec (- {dec!})
 -dec CAST({dec!} % nullif({dec!}, 0) AS DECIMAL(18,2))
 -dec CAST(trunc({dec}, 1) AS DECIMAL(18,2))
 -dec CAST(to_number('12.5', '99.9') AS DECIMAL(18,2))
--dec CAST(extract(second FROM {ts}) AS DECIMAL(18,2))
+-dec CAST(extract({second|milliseconds} FROM {ts}) AS DECIMAL(18,2))
 
 dbl ({dbl!} {+|-|*} {dbl!})
 dbl ({dbl!} / nullif({dbl!}, 0))
@@ -264,7 +266,9 @@ txts regexp_split_to_array({txt}, '{a|b+}')
 
 bool {starts_with|ends_with|contains}({txt}, {txt.})
 bool ({txt} {LIKE|NOT LIKE|ILIKE} {'a%'|'%b'|'_'|'%a_%'|''})
-bool ({txt} LIKE '{a!%b|%!_%|!!%}' ESCAPE '!')
+bool ({txt} LIKE '{a!%b|%!_%|a!_b}' ESCAPE '!')
+bool ('a%b' LIKE {'a!%b'|'%!%%'|'%!_%'} ESCAPE '!')
+bool ('x' || {txt} LIKE '{x!%%|x!_%|xa!%%}' ESCAPE '!')
 bool regexp_matches({txt}, '{^a|b$|[0-9]|^$}')
 bool regexp_full_match({txt}, '{a.*|[a-z]+|}')
 bool {isnan|isinf|isfinite|signbit}({dbl})
@@ -317,9 +321,9 @@ var callsOf = func() map[kind][]call {
 // call is a call that gives k.
 func (g *grammar) call(k kind, depth int, s *scope) *term {
 	list := callsOf[k]
-	c := list[g.r.IntN(len(list))]
+	c := &list[g.rarest(len(list), func(i int) string { return strings.Join(list[i].parts, "") })]
 	for c.own && !g.own {
-		c = list[g.r.IntN(len(list))]
+		c = &list[g.r.IntN(len(list))]
 	}
 	parts := []any{}
 	for i, p := range c.parts {
@@ -346,5 +350,19 @@ func (g *grammar) call(k kind, depth int, s *scope) *term {
 // choice is one of constants between bars; "|" in quotes is one of them.
 func (g *grammar) choice(list string) string {
 	all := strings.Split(strings.ReplaceAll(list, `"|"`, "\x00"), "|")
-	return strings.ReplaceAll(all[g.r.IntN(len(all))], "\x00", "|")
+	i := g.rarest(len(all), func(i int) string { return list + all[i] })
+	return strings.ReplaceAll(all[i], "\x00", "|")
+}
+
+// rarest is one of n things: of three, that which these tables have had least often, so that none is forgotten.
+func (g *grammar) rarest(n int, name func(int) string) int {
+	best, least := 0, -1
+	for range 3 {
+		i := g.r.IntN(n)
+		if c := g.used[name(i)]; least < 0 || c < least {
+			best, least = i, c
+		}
+	}
+	g.used[name(best)]++
+	return best
 }

@@ -40,7 +40,7 @@ const (
 // kinds are those of every day, which operators know best.
 var kinds = []kind{kInt, kDec, kDbl, kTxt, kDate, kTS, kBool}
 
-// A column of a table. Values are int64 (also of dates: days, timestamps: microseconds, decimals: hundredths), float64, string,
+// A column of a table. Values are int64 (also of dates: days, timestamps: microseconds, decimals: unscaled), float64, string,
 // bool or nil.
 type column struct {
 	name    string
@@ -107,6 +107,10 @@ func makeTables(r *rand.Rand) []*table {
 				edge := []int64{math.MinInt64, math.MaxInt64, math.MinInt32, math.MaxInt32, 0, -1, 1 << 53, 1<<53 + 1}
 				add(name, kInt, "BIGINT", arrow.PrimitiveTypes.Int64, true, func() any { return edge[r.IntN(len(edge))] })
 			case 2:
+				if r.IntN(3) == 0 {
+					add(name, kDec, "DECIMAL(9,4)", &arrow.Decimal128Type{Precision: 9, Scale: 4}, false, func() any { return r.Int64N(200_000) - 100_000 })
+					break
+				}
 				add(name, kDec, "DECIMAL(12,2)", &arrow.Decimal128Type{Precision: 12, Scale: 2}, false, func() any { return r.Int64N(20_000) - 10_000 })
 			case 3:
 				add(name, kDbl, "DOUBLE PRECISION", arrow.PrimitiveTypes.Float64, false, func() any {
@@ -255,7 +259,7 @@ func (c *column) literal(v any) string {
 	case int64:
 		switch c.kind {
 		case kDec:
-			return fmt.Sprintf("'%s'::DECIMAL(12,2)", decimal128.FromI64(v).ToString(2))
+			return fmt.Sprintf("'%s'::%s", decimal128.FromI64(v).ToString(c.typ.(*arrow.Decimal128Type).Scale), c.sql)
 		case kDate:
 			return "DATE '" + time.Unix(v*86_400, 0).UTC().Format(time.DateOnly) + "'"
 		case kTZ:

@@ -10,7 +10,7 @@ var deliberate = []struct {
 	rewrite func(text string) string
 }{
 	{name: "integer division", setting: "SET integer_division = true"},
-	{name: "order of NULL", setting: "SET default_null_order = 'nulls_last_on_asc_first_on_desc'"},
+	{name: "order of NULL", setting: "SET default_null_order = 'nulls_last_on_asc_first_on_desc'; CREATE MACRO list_reverse_sort(l) AS list_sort(l, 'DESC', 'NULLS LAST')"},
 	{name: "zone of a session", setting: "SET TimeZone = 'UTC'"},
 	{name: "constant in ORDER BY", setting: "SET order_by_non_integer_literal = true"},
 	{name: "length in bytes", setting: "CREATE MACRO octet_length(x) AS strlen(x)"},

@@ -32,6 +32,11 @@ type grammar struct {
 	bound  int  // of the rows of the query made last
 	own    bool // the query may have what DuckDB does not
 	ctes   []relation
+	used   map[string]int // how often these tables have had a call
+}
+
+func newGrammar(r *rand.Rand, tables []*table) *grammar {
+	return &grammar{r: r, tables: tables, used: map[string]int{}}
 }
 
 type relation struct {
@@ -770,7 +775,7 @@ func (g *grammar) expr(k kind, depth int, s *scope) *term {
 func (g *grammar) condition(depth int, s *scope) *term {
 	sub := func(k kind) *term { return g.expr(k, depth-1, s) }
 	k := kinds[pick(g.r, 30, 12, 14, 20, 8, 8, 3)]
-	switch g.r.IntN(19) {
+	switch g.r.IntN(22) {
 	case 0, 1, 2:
 		return exprOf(kBool, "(", sub(k), g.one(" = ", " <> ", " < ", " <= ", " > ", " >= "), sub(k), ")")
 	case 3:
@@ -785,7 +790,7 @@ func (g *grammar) condition(depth int, s *scope) *term {
 		return exprOf(kBool, "(", sub(k), g.one(" IS DISTINCT FROM ", " IS NOT DISTINCT FROM "), sub(k), ")")
 	case 9:
 		return exprOf(kBool, "(", sub(k), g.one(" IN (", " NOT IN ("), list(", ", g.constant(k), g.constant(k), g.constant(k)), "))")
-	case 10, 11:
+	case 10, 11, 18, 19, 20:
 		return g.call(kBool, depth, s)
 	case 12:
 		return exprOf(kBool, "(", sub(k), g.one(" BETWEEN ", " NOT BETWEEN "), sub(k), " AND ", sub(k), ")")

@@ -21,10 +21,11 @@ func main() {
 	flag.DurationVar(&c.deadline, "deadline", 20*time.Second, "of one query")
 	flag.StringVar(&c.found, "found", "", "folder for the .slt files of differences; empty: they are only printed")
 	flag.IntVar(&c.most, "stop", 1, "end after so many differences; 0: never")
-	flag.BoolVar(&c.complete, "complete", false, "fail where an operator, a kind of join or a function was never reached")
+	flag.BoolVar(&c.complete, "complete", false, "fail where an operator, a kind of join or a function was never reached; on from 20 minutes")
 	flag.BoolVar(&c.examples, "examples", false, "print an example of each kind of refusal")
 	flag.Parse()
 	c.pairings = strings.Split(*pairings, ",")
+	c.complete = c.complete || *minutes >= 20
 	c.began = time.Now()
 	c.until = c.began.Add(time.Duration(*minutes * float64(time.Minute)))
 	f := newFuzz(c)

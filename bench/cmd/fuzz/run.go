@@ -78,7 +78,7 @@ func (f *fuzz) run() (err error) {
 		if err := f.load(f.tables); err != nil {
 			return err
 		}
-		g := &grammar{r: r, tables: f.tables}
+		g := newGrammar(r, f.tables)
 		f.origin = fmt.Sprintf("-seed %d -set %d -queries %d, %d threads, batches of %d", f.seed, set, f.perSet, f.embedded.threads, f.embedded.batch)
 		for range f.perSet {
 			if f.done() {
