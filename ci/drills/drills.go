@@ -43,7 +43,7 @@ type drill struct {
 }
 
 // sets are the drills by the name of what they break.
-var sets = map[string][]drill{"kills": kills}
+var sets = map[string][]drill{"kills": kills, "crash": crash}
 
 // others are drills that bring up what they need.
 var others = map[string]func(ctx context.Context, args []string) (bad bool, err error){"rollout": rollout, "matrix": matrix}
