@@ -125,7 +125,10 @@ func (r *record) spread(a *attempt, chosen *cohort, policy *eventlogv1.Policy) {
 	if r == nil {
 		return
 	}
-	m := &eventlogv1.AttemptStarted{Attempt: a.number, Cohort: logCohort(chosen.key), Policy: policy}
+	m := &eventlogv1.AttemptStarted{Attempt: a.number, Cohort: logCohort(chosen.key)}
+	if r.query.options.GetWorkerVersion() == "" {
+		m.Policy = policy
+	}
 	used := map[string]resolver.Worker{}
 	for _, w := range a.on {
 		used[w.URL] = w

@@ -1,9 +1,7 @@
 package eventlog
 
 import (
-	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -211,20 +209,6 @@ func appendLine(b []byte, v uint32, kind string, at time.Time, seq uint64, query
 	b = append(b, `,"crc":"`...)
 	b = hex.AppendEncode(b, []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
 	return append(b, "\"}\n"...)
-}
-
-// encode gives an event's payload: JSON on one line, enums as numbers.
-func encode(m proto.Message) ([]byte, error) {
-	data, err := protojson.MarshalOptions{UseEnumNumbers: true}.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	b.Grow(len(data))
-	if err := json.Compact(&b, data); err != nil { // protojson puts white space in or not, by build
-		return nil, err
-	}
-	return b.Bytes(), nil
 }
 
 // lineOverhead is more than the bytes of an envelope around its payload.

@@ -16,6 +16,10 @@ type Secrets []string
 // compared – and, in text of any kind, credentials of URLs and connection strings and what has the form of a key. It rather strikes
 // too much: "password = 'x'" is a secret in a WHERE, too.
 func Redact(statement string) (string, Secrets) {
+	lower := lowerASCII(statement)
+	if !slices.ContainsFunc(signs, func(s string) bool { return strings.Contains(lower, s) }) {
+		return statement, nil
+	}
 	var (
 		out     strings.Builder
 		secrets Secrets
@@ -25,21 +29,21 @@ func Redact(statement string) (string, Secrets) {
 		setting bool // a statement that sets something rather than asks: more names are those of secrets
 	)
 	for t := range tokens(statement) {
-		text := statement[t.from:t.to]
+		text, plain := statement[t.from:t.to], lower[t.from:t.to]
 		switch {
 		case t.kind == space:
 		case named && (t.kind == literal || t.kind == number && equals || t.kind == word && equals && setting):
 			secrets = append(secrets, inner(text))
 			text = struckLike(text)
 			named = false
-		case named && between(text):
+		case named && between(plain):
 			equals = true
 		default:
 			if first && t.kind == word {
-				setting = !slices.Contains([]string{"select", "with", "values", "from", "explain", "table", "describe", "show"}, strings.ToLower(text))
+				setting = !slices.Contains([]string{"select", "with", "values", "from", "explain", "table", "describe", "show"}, plain)
 			}
 			first, equals = false, false
-			named = t.kind != symbol && t.kind != number && secretName(inner(text), setting)
+			named = t.kind != symbol && t.kind != number && secretName(inner(plain), setting)
 		}
 		if t.kind == space || t.kind == literal || t.kind == word && text[0] == '"' {
 			text = scrub(text, &secrets)
@@ -47,6 +51,19 @@ func Redact(statement string) (string, Secrets) {
 		out.WriteString(text)
 	}
 	return out.String(), secrets
+}
+
+// signs are what a statement with a secret has one of, in lower case: most have none.
+var signs = []string{"pass", "pwd", "secret", "key", "token", "credential", "connection_string", "auth", "://", "sig", "code=", "bearer", "akia", "asia", "eyj"}
+
+func lowerASCII(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c | 0x20
+		}
+	}
+	return string(b)
 }
 
 // scrub strikes out what has the form of a secret.
@@ -92,9 +109,8 @@ var patterns = []struct {
 	{"PRIVATE KEY", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]*)`)},
 }
 
-// secretName tells whether a name is that of a secret, in a statement that sets something or in any.
+// secretName tells whether a name, in lower case, is that of a secret, in a statement that sets something or in any.
 func secretName(name string, setting bool) bool {
-	name = strings.ToLower(name)
 	for _, part := range []string{"password", "passwd", "passphrase", "secret", "private_key", "access_key", "api_key", "apikey", "account_key", "encryption_key", "credential", "connection_string"} {
 		if strings.Contains(name, part) {
 			return len(name) <= 64
@@ -105,7 +121,7 @@ func secretName(name string, setting bool) bool {
 
 // between tells whether a token may stand between the name of a secret and its value.
 func between(text string) bool {
-	switch strings.ToLower(text) {
+	switch text {
 	case "=", ":", ":=", "=>", "to":
 		return true
 	}

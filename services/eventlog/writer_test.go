@@ -1,6 +1,8 @@
 package eventlog
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	eventlogv1 "github.com/fletchdb/fletch/gen/go/fletch/eventlog/v1"
 )
@@ -113,6 +117,14 @@ func TestEveryKindRoundTrips(t *testing.T) {
 		}
 		if e.Version != version || string(e.Query) != "q1" || e.Seq != 7 || e.Time() != time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC) || !knownKind(e.Kind) {
 			t.Errorf("envelope %+v", e)
+		}
+		var want bytes.Buffer
+		if plain, err := (protojson.MarshalOptions{UseEnumNumbers: true}).Marshal(m); err != nil || json.Compact(&want, plain) != nil {
+			t.Fatal(err)
+		}
+		// Of equal meaning and nearly equal bytes: protojson has short forms for some control characters.
+		if !strings.Contains(string(data), `\u00`) && string(data) != want.String() {
+			t.Errorf("%s is written as\n%s, protojson's is\n%s", KindOf(m), data, want.String())
 		}
 		back, err := e.Decode()
 		if err != nil || !proto.Equal(back, m) {
@@ -345,5 +357,27 @@ func TestLargeEvents(t *testing.T) {
 	v.want(t, map[State]int{Finished: 1})
 	if len(v.faults) > 0 || v.kinds[KindEventTooLarge] != 1 || v.kinds[KindQueryStarted] != 1 {
 		t.Errorf("faults %v, kinds %v", v.faults, v.kinds)
+	}
+}
+
+// Text of any kind comes back as it was, but for what is no UTF-8.
+func FuzzText(f *testing.F) {
+	f.Add("a\x00\"\\\n\u2028\xff<")
+	f.Fuzz(func(t *testing.T, s string) {
+		var back string
+		if err := json.Unmarshal(appendText(nil, s), &back); err != nil || back != strings.ToValidUTF8(s, "\ufffd") && len(back) != len([]rune(s)) && !strings.Contains(back, "\ufffd") {
+			t.Errorf("%q came back as %q, %v", s, back, err)
+		}
+	})
+}
+
+func TestDurations(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: `"0s"`, 1: `"0.000000001s"`, time.Microsecond: `"0.000001s"`, 1500 * time.Millisecond: `"1.500s"`, -time.Second - 1: `"-1.000000001s"`, time.Hour: `"3600s"`,
+	} {
+		got, err := appendDuration(nil, durationpb.New(d))
+		if err != nil || string(got) != want {
+			t.Errorf("%s is %s, %v; want %s", d, got, err, want)
+		}
 	}
 }
