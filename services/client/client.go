@@ -425,3 +425,21 @@ func (c *Client) Cancel(ctx context.Context, queryID string) error {
 		return err
 	})
 }
+
+// Queries lists queries that the server knows: a page of those that req asks for.
+func (c *Client) Queries(ctx context.Context, req *apiv1.ListQueriesRequest) (out *apiv1.ListQueriesResponse, err error) {
+	err = c.each(ctx, func(cl *connect.Client) error {
+		out, err = apiv1connect.NewHistoryServiceClient(cl).ListQueries(ctx, req)
+		return err
+	})
+	return out, err
+}
+
+// QueryByID tells all that the server knows of one query.
+func (c *Client) QueryByID(ctx context.Context, req *apiv1.GetQueryRequest) (out *apiv1.GetQueryResponse, err error) {
+	err = c.each(ctx, func(cl *connect.Client) error {
+		out, err = apiv1connect.NewHistoryServiceClient(cl).GetQuery(ctx, req)
+		return err
+	})
+	return out, err
+}

@@ -6,11 +6,9 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
-	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/resolver"
 )
 
@@ -57,17 +55,4 @@ func show(w resolver.Worker) *apiv1.Worker {
 		m.State = apiv1.WorkerState_WORKER_STATE_DRAINING
 	}
 	return m
-}
-
-// versionService tells what this server is.
-type versionService struct{ coordinator *Coordinator }
-
-func (s *versionService) GetVersion(context.Context, *apiv1.GetVersionRequest) (*apiv1.GetVersionResponse, error) {
-	version := func(v identity.APIVersion) *apiv1.ApiVersion {
-		return &apiv1.ApiVersion{Major: v.Major, Minor: v.Minor}
-	}
-	return &apiv1.GetVersionResponse{
-		Release: identity.Release(), Build: identity.Build(), Api: version(identity.API()), ApiMinimum: version(identity.APIMinimum()),
-		Protocol: identity.Protocol(), InstanceId: s.coordinator.instance, StartedAt: timestamppb.New(s.coordinator.started),
-	}, nil
 }

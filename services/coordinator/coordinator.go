@@ -23,8 +23,10 @@ import (
 
 	"github.com/fletchdb/fletch/engine"
 	"github.com/fletchdb/fletch/engine/sqlerr"
+	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
 	"github.com/fletchdb/fletch/gen/go/fletch/api/v1/apiv1connect"
 	"github.com/fletchdb/fletch/services/api"
+	"github.com/fletchdb/fletch/services/history"
 	"github.com/fletchdb/fletch/services/internal/httpserve"
 	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/internal/telemetry"
@@ -52,6 +54,7 @@ type config struct {
 	eventLog     string
 	eventLogSize int64
 	eventLogAge  time.Duration
+	historyCache string
 	logger       *slog.Logger
 	traces       trace.TracerProvider
 	limits       limits
@@ -109,6 +112,10 @@ func WithEventLog(dir string, size int64, age time.Duration) Option {
 	return func(c *config) { c.eventLog, c.eventLogSize, c.eventLogAge = dir, size, age }
 }
 
+// WithHistoryCache keeps an index of the event log in dir, so that queries of earlier processes, and of other coordinators that share
+// the log, are told of, too. Without it, or without a log, only this process's last queries are.
+func WithHistoryCache(dir string) Option { return func(c *config) { c.historyCache = dir } }
+
 // WithLogger sets where the coordinator logs; the default is slog's.
 func WithLogger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
 
@@ -129,6 +136,8 @@ type Coordinator struct {
 	limits   limits
 	log      *slog.Logger
 	events   eventLog // nil: there is none
+	recent   *history.Recent
+	past     *history.Index // nil: there is none
 	metrics  *metrics
 	tracer   trace.Tracer
 
@@ -179,6 +188,9 @@ func New(r resolver.Resolver, options ...Option) (*Coordinator, error) {
 		dialer: httpserve.NewDialer(credentials, credentials.Secret), queries: map[string]*query{},
 	}
 	co.metrics, co.tracer = newMetrics(co), telemetry.Tracer(c.traces)
+	co.recent = history.NewRecent(co.instance, &apiv1.Recorder{
+		Release: identity.Release(), Build: identity.Build(), Protocol: identity.Protocol(), Api: identity.API().String(),
+	})
 	co.steering = newSteering(store, c.version, c.logger)
 	co.pages, co.sessions = newPages(co), newSessions(local, co.steering)
 	co.poller = resolver.NewPoller(c.resolver, co.dialer, c.logger)
@@ -281,19 +293,28 @@ func (c *Coordinator) ready() error {
 	return err
 }
 
+// history tells of queries: those of this process from memory, others from the log.
+func (c *Coordinator) history() *history.Service {
+	if c.past == nil {
+		return history.NewService(c.recent)
+	}
+	return history.NewService(c.recent, c.past)
+}
+
 func (c *Coordinator) handler() http.Handler {
 	mux := http.NewServeMux()
 	srv := connect.NewServer(api.Server(c.metrics.called), telemetry.Join)
 	apiv1connect.RegisterQueryServiceHandler(srv, &queryService{coordinator: c})
 	apiv1connect.RegisterClusterServiceHandler(srv, &clusterService{coordinator: c})
 	apiv1connect.RegisterSessionServiceHandler(srv, &sessionService{coordinator: c})
-	apiv1connect.RegisterVersionServiceHandler(srv, &versionService{coordinator: c})
+	apiv1connect.RegisterHistoryServiceHandler(srv, c.history())
+	apiv1connect.RegisterVersionServiceHandler(srv, api.Version{Instance: c.instance, Started: c.started})
 	apiv1connect.RegisterRolloutServiceHandler(srv, &rolloutService{coordinator: c})
 	grpcreflect.Register(srv)
 	connecthttp.Mount(
 		mux, srv,
 		connecthttp.WithReadMaxBytes(2<<20),
-		connecthttp.WithCodecs(connectproto.NewBinaryCodec(), strictJSON()),
+		connecthttp.WithCodecs(connectproto.NewBinaryCodec(), api.StrictJSON()),
 		connecthttp.WithConditionalOptions(func(s connect.Spec) []connecthttp.Option {
 			if s.StreamType == connect.StreamTypeServer {
 				return []connecthttp.Option{connecthttp.WithCompressors()}
@@ -304,15 +325,8 @@ func (c *Coordinator) handler() http.Handler {
 	api.Describe(mux)
 	mux.Handle("GET "+telemetry.Path, telemetry.Handler(c.metrics.registry))
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(
-		apiv1connect.QueryServiceName, apiv1connect.SessionServiceName, apiv1connect.ClusterServiceName, apiv1connect.VersionServiceName, apiv1connect.RolloutServiceName,
+		apiv1connect.QueryServiceName, apiv1connect.SessionServiceName, apiv1connect.ClusterServiceName, apiv1connect.HistoryServiceName, apiv1connect.RolloutServiceName,
+		apiv1connect.VersionServiceName,
 	)))
 	return mux
-}
-
-// strictJSON refuses what a request has too many of, and answers with every field, so that a script finds what it looks for.
-func strictJSON() connect.Codec {
-	c := connectproto.NewJSONCodec()
-	c.UnmarshalOptions.DiscardUnknown = false
-	c.MarshalOptions.EmitDefaultValues = true
-	return c
 }

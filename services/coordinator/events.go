@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	eventlogv1 "github.com/fletchdb/fletch/gen/go/fletch/eventlog/v1"
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
 	"github.com/fletchdb/fletch/services/eventlog"
+	"github.com/fletchdb/fletch/services/history"
 	"github.com/fletchdb/fletch/services/internal/digest"
 	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
@@ -55,32 +57,63 @@ func (c *Coordinator) openLog() error {
 		return err
 	}
 	c.events = w
+	if c.cfg.historyCache != "" {
+		if c.past, err = history.OpenIndex(c.cfg.eventLog, c.cfg.historyCache); err != nil {
+			c.past = nil
+			c.log.Warn("queries of earlier processes are not told of", "error", err)
+		}
+	}
 	return nil
 }
 
 func (c *Coordinator) closeLog() error {
-	if c.events == nil {
-		return nil
+	var index, log error
+	if c.past != nil {
+		index = c.past.Close()
 	}
-	return c.events.Close()
+	if c.events != nil {
+		log = c.events.Close()
+	}
+	return errors.Join(index, log)
 }
 
-// A record is a query's part of the event log. A nil record is that of a coordinator without one: its methods do nothing.
+// tee keeps the events of queries in memory and, where there is a log, on disk.
+type tee struct {
+	recent *history.Recent
+	disk   eventLog // nil: none
+}
+
+func (t tee) Append(query string, event proto.Message) {
+	t.recent.Append(query, event)
+	if t.disk != nil {
+		t.disk.Append(query, event)
+	}
+}
+
+// Commit returns when the event is on disk, if it is to be there.
+func (t tee) Commit(query string, event proto.Message) bool {
+	synced := t.disk != nil && t.disk.Commit(query, event)
+	t.recent.Append(query, event) // who sees that a query ended, finds it in the log after a crash
+	return synced
+}
+
+// A record is what is recorded of a query: in memory and, where there is an event log, there. A nil record is of a query of which
+// nothing is; its methods do nothing.
 type record struct {
-	log          eventLog
+	log          tee
 	query        *query
 	secrets      eventlog.Secrets
-	digest       *digest.Stream // nil once the result could not be followed
+	digest       *digest.Stream // nil without a log, and once the result could not be followed
 	undetermined bool
 	columns      []*apiv1.Column
 }
 
 // record begins q's part of the log.
 func (c *Coordinator) record(ctx context.Context, q *query) *record {
-	if c.events == nil {
-		return nil
+	r := &record{log: tee{c.recent, c.events}, query: q}
+	if c.events != nil {
+		r.digest = &digest.Stream{}
 	}
-	r := &record{log: c.events, query: q, digest: &digest.Stream{}}
 	started := &eventlogv1.QueryStarted{WorkerVersion: q.options.GetWorkerVersion(), Explain: q.operators}
 	started.Statement, r.secrets = eventlog.Redact(text(q.statement, math.MaxInt))
 	if n := len(started.Statement); n > 256<<10 {
@@ -267,8 +300,9 @@ func (r *record) finished(end *apiv1.QueryEnd, err error) {
 	if r.digest != nil {
 		r.digest.Close()
 	}
-	logged := r.log.Commit(r.query.id, m)
-	end.Logged = &logged
+	if logged := r.log.Commit(r.query.id, m); r.log.disk != nil {
+		end.Logged = &logged
+	}
 }
 
 func (r *record) result() *eventlogv1.Digest {

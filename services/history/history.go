@@ -17,6 +17,7 @@ import (
 
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
 	"github.com/fletchdb/fletch/gen/go/fletch/api/v1/apiv1connect"
+	"github.com/fletchdb/fletch/services/api"
 )
 
 // Bounds of a page.
@@ -126,6 +127,9 @@ func NewService(sources ...Source) *Service { return &Service{sources} }
 
 // ListQueries gives a page of queries, the last first.
 func (s *Service) ListQueries(ctx context.Context, req *apiv1.ListQueriesRequest) (*apiv1.ListQueriesResponse, error) {
+	if err := api.Strict(req); err != nil {
+		return nil, err
+	}
 	n := int(req.GetPageSize())
 	if n == 0 {
 		n = pageRows
@@ -168,6 +172,9 @@ func (s *Service) ListQueries(ctx context.Context, req *apiv1.ListQueriesRequest
 
 // GetQuery gives all of one query.
 func (s *Service) GetQuery(ctx context.Context, req *apiv1.GetQueryRequest) (*apiv1.GetQueryResponse, error) {
+	if err := api.Strict(req); err != nil {
+		return nil, err
+	}
 	for _, source := range s.sources {
 		r, err := source.get(ctx, req.GetQueryId())
 		if err != nil {
