@@ -154,8 +154,8 @@ a coordinator. Workers of different versions never meet in one query.`,
 			root.AddCommand(c)
 		}
 	}
-	add(groupQueries, sqlCommand(p), demoCommand(p))
-	add(groupCluster, serveCommand(p), workerCommand(p), workersCommand(p), rolloutCommand(p), logCommand(p))
+	add(groupQueries, sqlCommand(p), queriesCommand(p), queryCommand(p), demoCommand(p))
+	add(groupCluster, serveCommand(p), workerCommand(p), workersCommand(p), rolloutCommand(p), logCommand(p), historyCommand(p))
 	add(groupMore, versionCommand(p), configCommand(p), datagenCommand(p))
 	root.AddCommand(sltCommand(p))
 	return root

@@ -13,7 +13,7 @@ import (
 // A listing is what a command shows that runs no query: rows for people, or for scripts.
 type listing struct {
 	columns []string
-	rows    [][]any // strings, booleans and unsigned numbers, of one type per column
+	rows    [][]any // strings, booleans, unsigned numbers and floats, of one type per column
 }
 
 // listingFlag is --format of the commands that print a listing.
@@ -67,6 +67,20 @@ func (t *listing) column(c int) arrow.Array {
 		b := array.NewUint64Builder(memory.DefaultAllocator)
 		for _, row := range t.rows {
 			n, _ := row[c].(uint64)
+			b.Append(n)
+		}
+		return b.NewArray()
+	case is(func(v any) bool { _, ok := v.(uint64); return ok }):
+		b := array.NewUint64Builder(memory.DefaultAllocator)
+		for _, row := range t.rows {
+			n, _ := row[c].(uint64)
+			b.Append(n)
+		}
+		return b.NewArray()
+	case is(func(v any) bool { _, ok := v.(float64); return ok }):
+		b := array.NewFloat64Builder(memory.DefaultAllocator)
+		for _, row := range t.rows {
+			n, _ := row[c].(float64)
 			b.Append(n)
 		}
 		return b.NewArray()

@@ -27,10 +27,16 @@ type serverFlags struct {
 
 func (f *serverFlags) register(cmd *cobra.Command, port string) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:"+port, "`HOST:PORT` to listen on; port 0 takes a free one")
 	flags.Var(&f.readRoots, "read-root", "`DIR` that may be read; may repeat (default the working folder)")
 	flags.Var(&f.threads, "threads", "goroutines per task (default one per CPU)")
 	flags.Var(&f.memory, "memory", "memory that one query may use, such as 4GB (default no limit)")
+	f.registerServer(cmd, port)
+}
+
+// registerServer adds what any server has.
+func (f *serverFlags) registerServer(cmd *cobra.Command, port string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:"+port, "`HOST:PORT` to listen on; port 0 takes a free one")
 	choiceFlag(cmd, &f.logFormat, "log-format", "`FORM` of the log on standard error", "text", "json")
 	choiceFlag(cmd, &f.logLevel, "log-level", "what the log tells of, `LEVEL`", "info", "debug")
 	flags.StringVar(&f.security.CertFile, "tls-cert", "", "PEM `FILE` of this process's certificate")
@@ -86,6 +92,7 @@ func serveCommand(p *process) *cobra.Command {
 		origins       []string
 		timeout       span
 		eventLog      string
+		cache         string
 		eventLogSize  memorySize
 		eventLogAge   span
 	)
@@ -122,7 +129,7 @@ SIGTERM it takes no new query and lets those that run end.`,
 				coordinator.WithReadRoots(f.readRoots...), coordinator.WithThreads(f.threads.n), coordinator.WithMemory(f.memory.bytes),
 				coordinator.WithStatementTimeout(timeout.d), coordinator.WithSecurity(f.security), coordinator.WithAllowHosts(f.allowHosts...),
 				coordinator.WithAllowOrigins(origins...), coordinator.WithLogger(f.logger(p)), coordinator.WithTraces(traces),
-				coordinator.WithEventLog(eventLog, eventLogSize.bytes, eventLogAge.d),
+				coordinator.WithEventLog(eventLog, eventLogSize.bytes, eventLogAge.d), coordinator.WithHistoryCache(cache),
 			)
 			if err != nil {
 				return &usageError{err}
@@ -141,7 +148,8 @@ SIGTERM it takes no new query and lets those that run end.`,
 	flags.StringVar(&eventLog, "event-log", "", "`DIR` to log every query in; it is made if it is not there, and several coordinators may share it")
 	flags.Var(&eventLogSize, "event-log-size", "bytes that this process's part of the log may take before its oldest segments go (default 1GiB)")
 	flags.Var(&eventLogAge, "event-log-age", "`TIME` after which this process's segments go (default 720h)")
-	groupFlags(cmd, "Event log", "event-log", "event-log-size", "event-log-age")
+	cacheFlag(cmd, &cache)
+	groupFlags(cmd, "Event log", "event-log", "event-log-size", "event-log-age", "cache-dir")
 	f.register(cmd, "8470")
 	flags.StringSliceVar(&origins, "allow-origin", nil, "`URL` of web pages' origin that may call, such as http://localhost:3000; may repeat")
 	flags.StringVar(&f.security.TokenFile, "token-file", "", "`FILE` of the token that clients must show")

@@ -120,8 +120,11 @@ func unimplemented(ctx context.Context, c *connect.Client) (e *sqlerr.Error, str
 	if err != nil {
 		return sqlerr.New(sqlerr.NoWorker, sqlerr.Pos{}, "what answers there is no coordinator"), true
 	}
-	return sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "the server, release %s with API version %d.%d, has no such call", v.GetRelease(), v.GetApi().GetMajor(), v.GetApi().GetMinor()).
-		WithHint("this client speaks API version %s: upgrade the server, if it is older, or connect to one of the kind that has the call", identity.API()), false
+	e = sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "the server, release %s with API version %d.%d, has no such call", v.GetRelease(), v.GetApi().GetMajor(), v.GetApi().GetMinor())
+	if own := identity.API(); v.GetApi().GetMajor() == own.Major && v.GetApi().GetMinor() < own.Minor {
+		return e.WithHint("upgrade the server to API version %s, which this client speaks", own), false
+	}
+	return e.WithHint("a history server tells of queries and runs none: connect to a coordinator"), false
 }
 
 // An Options is how to run a statement; the zero value is the server's defaults.
