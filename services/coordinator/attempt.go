@@ -46,16 +46,17 @@ func defaultLimits() limits {
 
 // An attempt is one try at a query on one cohort.
 type attempt struct {
-	c      *Coordinator
-	q      *query
-	number uint32
-	plan   *engine.Plan
-	tasks  []engine.Task
-	on     []resolver.Worker // worker of each task
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	token  []byte
-	wg     sync.WaitGroup
+	c       *Coordinator
+	q       *query
+	number  uint32
+	plan    *engine.Plan
+	tasks   []engine.Task
+	on      []resolver.Worker // worker of each task
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	token   []byte
+	unknown ignorance // of the cohort
+	wg      sync.WaitGroup
 
 	mu      sync.Mutex
 	pending map[taskRef]bool // tasks whose end has not been told
@@ -65,7 +66,7 @@ type attempt struct {
 // attempt runs q's plan on a cohort. ran tells whether any task may have run.
 func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, chosen *cohort, out *counting) (ran bool, err error) {
 	tasks := c.engine.Tasks(plan, len(chosen.workers))
-	a := &attempt{c: c, q: q, plan: plan, tasks: tasks, token: make([]byte, 16), pending: map[taskRef]bool{}, ended: make(chan struct{})}
+	a := &attempt{c: c, q: q, plan: plan, tasks: tasks, unknown: c.ignorances.of(chosen), token: make([]byte, 16), pending: map[taskRef]bool{}, ended: make(chan struct{})}
 	_, _ = rand.Read(a.token)
 	ctx, span := c.tracer.Start(ctx, "attempt", trace.WithAttributes(attribute.String("fletch.query", q.id), attribute.String("fletch.version", chosen.key.Version)))
 	defer func() { telemetry.End(span, err) }()
@@ -336,6 +337,7 @@ func (a *attempt) setPlans(w resolver.Worker) error {
 		if err != nil {
 			return err
 		}
+		a.unknown.cut(fragment)
 		req := &workerv1.SetPlanRequest{
 			Key: a.key(t), Fragment: fragment, Token: a.token,
 			Options: &workerv1.TaskOptions{

@@ -141,10 +141,11 @@ type Coordinator struct {
 	metrics  *metrics
 	tracer   trace.Tracer
 
-	libraries libraries
-	pages     *pages
-	sessions  *sessions
-	running   sync.WaitGroup // queries
+	libraries  libraries
+	ignorances ignorances
+	pages      *pages
+	sessions   *sessions
+	running    sync.WaitGroup // queries
 
 	mu       sync.Mutex
 	draining bool

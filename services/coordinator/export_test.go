@@ -1,6 +1,11 @@
 package coordinator
 
-import "time"
+import (
+	"time"
+
+	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
+	planv1 "github.com/fletchdb/fletch/gen/go/fletch/plan/v1"
+)
 
 // WithSilence sets how long a worker may be silent before it counts as lost.
 func WithSilence(d time.Duration) Option {
@@ -18,3 +23,6 @@ func WithAdmitWait(d time.Duration) Option { return func(c *config) { c.limits.a
 
 // WithStop sets how long running queries may take to end when the server stops.
 func WithStop(d time.Duration) Option { return func(c *config) { c.limits.stop = d } }
+
+// Cut takes out of a plan the hints that a worker of these capabilities does not know, and gives what else it does not know.
+func Cut(c *identityv1.Capabilities, f *planv1.Fragment) []string { return ignorantOf(c).cut(f) }

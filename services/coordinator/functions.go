@@ -62,11 +62,12 @@ func remote(f *identityv1.Function) bind.Remote {
 // A planner plans a statement for the cohort which shall run it: cohorts may differ in the functions that it can call. It is
 // of one attempt, since files may have changed for the next.
 type planner struct {
-	c    *Coordinator
-	ctx  context.Context // of the one attempt
-	q    *query
-	made map[*function.Library]planned
-	any  *engine.Plan // good for every cohort: it calls built-in functions only
+	c       *Coordinator
+	ctx     context.Context // of the one attempt
+	q       *query
+	made    map[*function.Library]planned
+	refused error        // why a cohort that has the functions does not fit
+	any     *engine.Plan // good for every cohort: it calls built-in functions only
 }
 
 func newPlanner(ctx context.Context, c *Coordinator, q *query) *planner {
@@ -113,9 +114,14 @@ func (p *planner) first(w wish) (*engine.Plan, error) {
 	return nil, p.c.lacking(err, v, w.version)
 }
 
-// fits tells whether a cohort has the functions that the statement calls.
+// fits tells whether a cohort has the functions that the statement calls, and knows what its plan holds.
 func (p *planner) fits(k *cohort) bool {
-	_, err := p.on(k)
+	plan, err := p.on(k)
+	if err == nil && !plan.Local() {
+		if err = p.c.takes(k, plan); err != nil {
+			p.refused = err
+		}
+	}
 	return err == nil
 }
 

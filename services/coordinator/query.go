@@ -263,6 +263,9 @@ func (c *Coordinator) plan(ctx context.Context, q *query, w wish) (*engine.Plan,
 	w.fits = p.fits
 	chosen, err := c.admit(ctx, w)
 	if err != nil {
+		if p.refused != nil {
+			err = p.refused
+		}
 		c.metrics.refused(string(sqlerr.CodeOf(err)))
 		return nil, nil, err
 	}

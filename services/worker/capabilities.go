@@ -9,16 +9,13 @@ import (
 	"github.com/fletchdb/fletch/engine/hash"
 	"github.com/fletchdb/fletch/engine/sqltype"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
-	planv1 "github.com/fletchdb/fletch/gen/go/fletch/plan/v1"
 	"github.com/fletchdb/fletch/services/internal/identity"
 )
 
 // capabilities is what this build can run, with the functions that it was given.
 func capabilities(library *function.Library) *identityv1.Capabilities {
 	c := &identityv1.Capabilities{HashSpec: hash.Spec, AggregateStateSpec: expr.StateSpec}
-	c.Messages, c.Enums = identity.Known(
-		planv1.File_fletch_plan_v1_plan_proto, planv1.File_fletch_plan_v1_expression_proto, planv1.File_fletch_plan_v1_type_proto, planv1.File_fletch_plan_v1_value_proto,
-	)
+	c.Messages, c.Enums = identity.KnownPlan()
 	for _, f := range expr.Functions() {
 		for _, o := range f.Overloads {
 			c.Functions = append(c.Functions, builtIn(f.Name, f.Volatility, o))

@@ -27,6 +27,7 @@ import (
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
 	optionsv1 "github.com/fletchdb/fletch/gen/go/fletch/options/v1"
+	planv1 "github.com/fletchdb/fletch/gen/go/fletch/plan/v1"
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
 )
 
@@ -269,6 +270,13 @@ func Known(files ...protoreflect.FileDescriptor) (messages []*identityv1.KnownMe
 	slices.SortFunc(messages, func(a, b *identityv1.KnownMessage) int { return strings.Compare(a.GetName(), b.GetName()) })
 	slices.SortFunc(enums, func(a, b *identityv1.KnownEnum) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return messages, enums
+}
+
+// KnownPlan is Known of all that a plan is made of.
+func KnownPlan() (messages []*identityv1.KnownMessage, enums []*identityv1.KnownEnum) {
+	return Known(
+		planv1.File_fletch_plan_v1_plan_proto, planv1.File_fletch_plan_v1_expression_proto, planv1.File_fletch_plan_v1_type_proto, planv1.File_fletch_plan_v1_value_proto,
+	)
 }
 
 // Release is the release of Fletch that this build is, "v0.1.0", or "devel" for the build of a working tree.
