@@ -126,6 +126,9 @@ func (r *cluster) start(ctx context.Context, statement string, shows *progress) 
 	res, err := r.client.Query(ctx, statement, o)
 	if err != nil {
 		defer cancel()
+		if errors.Is(err, client.ErrSessionLost) {
+			r.opened, r.options.SessionID = false, "" // the next statement begins another
+		}
 		return nil, ended(ctx, err)
 	}
 	return &clusterResult{res, ctx, cancel}, nil

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,6 +46,9 @@ type Client struct {
 	clients []*connect.Client
 	dialer  *httpserve.Dialer
 	current atomic.Int32
+
+	mu       sync.Mutex
+	sessions map[string]session // by the id that OpenSession gave
 }
 
 // New makes a client of the coordinators at urls, of which the first that answers is used.
@@ -60,7 +64,7 @@ func New(urls []string, cfg Config) (*Client, error) {
 	if differ == nil {
 		differ = func(string) {}
 	}
-	c := &Client{dialer: httpserve.NewDialer(credentials, credentials.Token)}
+	c := &Client{dialer: httpserve.NewDialer(credentials, credentials.Token), sessions: map[string]session{}}
 	interceptor := api.Client(differ)
 	for _, u := range urls {
 		u, err := resolver.CheckURL(u)
@@ -172,22 +176,10 @@ func (c *Client) Query(ctx context.Context, statement string, o Options) (*Resul
 		req.ProgressInterval = durationpb.New(200 * time.Millisecond)
 	}
 	err := c.each(ctx, func(cl *connect.Client) error {
-		stream, err := apiv1connect.NewQueryServiceClient(cl).Execute(ctx, req)
-		if err != nil {
-			return err
-		}
-		first, err := stream.Receive()
-		if err != nil {
-			_ = stream.Close()
-			return err
-		}
-		head := first.GetHead()
-		if head == nil {
-			_ = stream.Close()
-			return connect.NewError(connect.CodeInternal, "the server's answer does not begin with its head")
-		}
-		r.stream, r.QueryID, r.Columns = stream, head.GetQueryId(), head.GetColumns()
-		return nil
+		return c.inSession(ctx, cl, o.SessionID, func(id string) error {
+			req.Options.SessionId = id
+			return r.execute(cl, req)
+		})
 	})
 	if err != nil {
 		cancel()
@@ -200,6 +192,26 @@ func (c *Client) Query(ctx context.Context, statement string, o Options) (*Resul
 		return nil, err
 	}
 	return r, nil
+}
+
+// execute sends the statement and waits until it is accepted.
+func (r *Result) execute(cl *connect.Client, req *apiv1.ExecuteRequest) error {
+	stream, err := apiv1connect.NewQueryServiceClient(cl).Execute(r.ctx, req)
+	if err != nil {
+		return err
+	}
+	first, err := stream.Receive()
+	if err != nil {
+		_ = stream.Close()
+		return err
+	}
+	head := first.GetHead()
+	if head == nil {
+		_ = stream.Close()
+		return connect.NewError(connect.CodeInternal, "the server's answer does not begin with its head")
+	}
+	r.stream, r.QueryID, r.Columns = stream, head.GetQueryId(), head.GetColumns()
+	return nil
 }
 
 // Schema is the columns' Arrow types; nil if the statement gives no rows at all. It waits for the result to begin.
@@ -357,28 +369,6 @@ func split(b []byte) (*ipc.Message, error) {
 		return nil, sqlerr.New(sqlerr.Internal, sqlerr.Pos{}, "decode result: malformed message")
 	}
 	return ipc.NewMessage(memory.NewBufferBytes(b[8:8+n]), memory.NewBufferBytes(b[8+n:])), nil
-}
-
-// OpenSession makes a session for statements that know of each other. A server that has none gives "", and every statement
-// stands alone.
-func (c *Client) OpenSession(ctx context.Context) (id string, err error) {
-	err = c.each(ctx, func(cl *connect.Client) error {
-		res, err := apiv1connect.NewSessionServiceClient(cl).OpenSession(ctx, &apiv1.OpenSessionRequest{})
-		if connect.CodeOf(err) == connect.CodeUnimplemented {
-			return nil
-		}
-		id = res.GetSessionId()
-		return err
-	})
-	return id, err
-}
-
-// CloseSession forgets a session.
-func (c *Client) CloseSession(ctx context.Context, id string) error {
-	return c.each(ctx, func(cl *connect.Client) error {
-		_, err := apiv1connect.NewSessionServiceClient(cl).CloseSession(ctx, &apiv1.CloseSessionRequest{SessionId: id})
-		return err
-	})
 }
 
 // Workers shows the workers that the coordinator sees.

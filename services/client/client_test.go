@@ -3,10 +3,13 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,10 +57,13 @@ func (s script) Execute(ctx context.Context, _ *apiv1.ExecuteRequest, stream api
 }
 
 // serve answers on a port of its own until the test ends.
-func serve(t *testing.T, s script) string {
+func serve(t *testing.T, s apiv1connect.QueryServiceHandler) string {
 	t.Helper()
 	srv := connect.NewServer()
 	apiv1connect.RegisterQueryServiceHandler(srv, s)
+	if sessions, ok := s.(apiv1connect.SessionServiceHandler); ok {
+		apiv1connect.RegisterSessionServiceHandler(srv, sessions)
+	}
 	mux := http.NewServeMux()
 	connecthttp.Mount(mux, srv)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -225,6 +231,89 @@ func TestSeveralServers(t *testing.T) {
 		if _, err := client.New(bad, client.Config{}); err == nil {
 			t.Errorf("a client of %q", bad)
 		}
+	}
+}
+
+// keeping is a server with sessions; one that stops refuses statements.
+type keeping struct {
+	script
+	apiv1connect.SessionServiceHandler
+	mu    sync.Mutex
+	ids   []string // of open sessions
+	ran   []string // sessions that statements ran in
+	stops bool
+}
+
+func (k *keeping) OpenSession(context.Context, *apiv1.OpenSessionRequest) (*apiv1.OpenSessionResponse, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	id := fmt.Sprintf("%p-%d", k, len(k.ids))
+	k.ids = append(k.ids, id)
+	return &apiv1.OpenSessionResponse{SessionId: id}, nil
+}
+
+func (k *keeping) Execute(ctx context.Context, req *apiv1.ExecuteRequest, stream apiv1connect.QueryServiceExecuteServerStream) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	id := req.GetOptions().GetSessionId()
+	switch {
+	case k.stops:
+		return rpcerr.ToAPI(sqlerr.New(sqlerr.Draining, sqlerr.Pos{}, "the server is stopping"), "", 0)
+	case !slices.Contains(k.ids, id):
+		return connect.NewError(connect.CodeNotFound, "no such session")
+	}
+	k.ran = append(k.ran, id)
+	return k.script.Execute(ctx, req, stream)
+}
+
+// A session whose server goes before anything ran in it is opened where the statement runs; one that was used is lost, by an error that
+// says so and not by a statement without its settings.
+func TestSessionsWhoseServerGoes(t *testing.T) {
+	rows := numbers(t)
+	answer := script{events: []*apiv1.ExecuteResponse{head(), rows[0], rows[1], rows[2], end(nil)}}
+	for _, tc := range []struct {
+		name string
+		used bool
+		goes func(first *keeping)
+	}{
+		{"it stops", false, func(first *keeping) { first.stops = true }},
+		{"it was replaced", false, func(first *keeping) { first.ids = nil }},
+		{"it stops, the session was used", true, func(first *keeping) { first.stops = true }},
+		{"it was replaced, the session was used", true, func(first *keeping) { first.ids = nil }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			first, second := &keeping{script: answer}, &keeping{script: answer}
+			c := connectTo(t, client.Config{}, serve(t, first), serve(t, second))
+			id, err := c.OpenSession(t.Context())
+			if err != nil || id == "" {
+				t.Fatal(id, err)
+			}
+			query := func() error {
+				r, err := c.Query(t.Context(), "SELECT 1", client.Options{SessionID: id})
+				if err == nil {
+					r.Close()
+				}
+				return err
+			}
+			if tc.used {
+				if err := query(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			first.mu.Lock()
+			tc.goes(first)
+			first.mu.Unlock()
+			err = query()
+			if lost := errors.Is(err, client.ErrSessionLost); lost != tc.used || !lost && err != nil {
+				t.Errorf("%v", err)
+			}
+			if err := query(); (err == nil) == tc.used {
+				t.Errorf("afterwards: %v", err)
+			}
+			if n := len(first.ran) + len(second.ran); !tc.used && n != 2 || tc.used && n != 1 {
+				t.Errorf("statements ran in %v and %v", first.ran, second.ran)
+			}
+		})
 	}
 }
 
