@@ -186,8 +186,15 @@ func (r *Rows) MemoryPeak() int64 { return r.env.Budget.Peak() }
 // Progress is the share of the files' bytes that has been read, 0 to 1, and the rows that scans have given.
 func (r *Rows) Progress() (share float64, rows int64) {
 	var read, total int64
+	shared := map[physical.Node]bool{}
 	var visit func(n physical.Node)
 	visit = func(n physical.Node) {
+		if _, ok := n.(*physical.Shared); ok {
+			if shared[n] {
+				return
+			}
+			shared[n] = true
+		}
 		if _, ok := n.(*physical.Scan); ok {
 			m := r.env.Metrics.Of(n)
 			read += m.Bytes.Load()

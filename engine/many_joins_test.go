@@ -51,7 +51,7 @@ func TestManyJoins(t *testing.T) {
 			if got := code(err); got != tc.want {
 				t.Errorf("%.200v, want code %q", err, tc.want)
 			}
-			if took > 10*time.Second { // two at most on a machine that does nothing else
+			if took > time.Minute { // two seconds on a machine that does nothing else
 				t.Errorf("it took %v", took)
 			} else if testing.Verbose() {
 				t.Log(took)

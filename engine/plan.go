@@ -18,6 +18,7 @@ import (
 	"github.com/fletchdb/fletch/engine/optimize"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/scan/memory"
+	"github.com/fletchdb/fletch/engine/share"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
 )
@@ -106,6 +107,7 @@ func (s planner) queryWith(ctx context.Context, q *ast.Query, params []expr.Valu
 	if err != nil {
 		return nil, err
 	}
+	root = share.Plan(root)
 	p := &Plan{Root: root, Fields: root.Schema(), memory: tables.used, functions: bound.Functions, undetermined: undetermined(bound.Root)}
 	if f := p.Foreign(); f != nil && len(p.memory) > 0 {
 		return nil, sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "function %s runs on workers only, and the query reads a table of the session, which is not there", f.Name).

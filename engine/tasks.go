@@ -14,11 +14,17 @@ type Task struct {
 	Inputs []Input // the stages that Root reads, ascending
 }
 
-// An Input is a stage that a task reads. Of a partitioned one it reads the partition of its own number.
+// An Input is a stage that a task reads. Of a partitioned one it reads the partition of its own number; of a shared one, as the reader
+// of that number, all that the task of its own number gives.
 type Input struct {
 	Stage       uint32
 	Partitioned bool
+	Shared      bool
+	Reader      uint32
 }
+
+// Reads tells whether the task of that number reads what a task of the stage gives.
+func (in Input) Reads(task, producer uint32) bool { return !in.Shared || task == producer }
 
 // Tasks spreads a plan over n tasks per stage, as many as there are workers. Stage 0 has one task.
 func (e *Engine) Tasks(plan *Plan, n int) []Task {
@@ -28,8 +34,10 @@ func (e *Engine) Tasks(plan *Plan, n int) []Task {
 		s := stages[t.Stage]
 		task := Task{Stage: uint32(t.Stage), Task: uint32(t.Index), Root: t.Root, Output: s.Output}
 		for _, in := range s.Inputs {
-			kind := stages[in].Output.Kind
-			task.Inputs = append(task.Inputs, Input{Stage: uint32(in), Partitioned: kind == physical.Hash || kind == physical.Robin})
+			kind := stages[in.Stage].Output.Kind
+			task.Inputs = append(task.Inputs, Input{
+				Stage: uint32(in.Stage), Partitioned: kind == physical.Hash || kind == physical.Robin, Shared: kind == physical.Share, Reader: uint32(in.Reader),
+			})
 		}
 		out = append(out, task)
 	}

@@ -70,7 +70,7 @@ func (d *decoder) output(o physical.Output) {
 		d.fail("output of %d partitions to %d consumers", o.Partitions, o.Consumers)
 	case o.Kind == physical.Hash && len(o.Keys) == 0 || o.Kind != physical.Hash && len(o.Keys) > 0:
 		d.fail("output with %d keys", len(o.Keys))
-	case o.Partitions > 1 && o.Kind != physical.Hash && o.Kind != physical.Robin, o.Consumers > 1 && o.Kind != physical.Broadcast:
+	case o.Partitions > 1 && o.Kind != physical.Hash && o.Kind != physical.Robin, o.Consumers > 1 && o.Kind != physical.Broadcast && o.Kind != physical.Share:
 		d.fail("output of kind %d with %d partitions and %d consumers", o.Kind, o.Partitions, o.Consumers)
 	}
 }
@@ -136,6 +136,7 @@ func decodeEnum[G comparable, P ~int32](d *decoder, p pairs[G, P], v P) G {
 var exchangeKinds = pairs[physical.ExchangeKind, planv1.ExchangeKind]{
 	physical.Gather: planv1.ExchangeKind_EXCHANGE_KIND_GATHER, physical.Hash: planv1.ExchangeKind_EXCHANGE_KIND_HASH,
 	physical.Broadcast: planv1.ExchangeKind_EXCHANGE_KIND_BROADCAST, physical.Robin: planv1.ExchangeKind_EXCHANGE_KIND_ROBIN,
+	physical.Share: planv1.ExchangeKind_EXCHANGE_KIND_SHARE,
 }
 
 var formats = pairs[physical.Format, planv1.FileFormat]{

@@ -110,7 +110,7 @@ func (d *decoder) node(m *planv1.Node, depth int) physical.Node {
 		}
 	case *planv1.Node_Remote:
 		return &physical.Remote{
-			Stage: int32(d.index(n.Remote.GetStage())), Fields: d.fields(n.Remote.GetFields()), Merge: d.keys(n.Remote.GetMerge()), Est: d.est(m),
+			Stage: int32(d.index(n.Remote.GetStage())), Reader: int32(d.index(n.Remote.GetReader())), Fields: d.fields(n.Remote.GetFields()), Merge: d.keys(n.Remote.GetMerge()), Est: d.est(m),
 		}
 	}
 	if w, ok := m.GetNode().(*planv1.Node_Window); ok {

@@ -102,7 +102,7 @@ func (e *encoder) node(n physical.Node) *planv1.Node {
 		m := &planv1.Exchange{Input: e.node(n.Input), Kind: exchangeKinds.to(n.Kind), Keys: e.indexes(n.Keys), Merge: e.keys(n.Merge)}
 		return &planv1.Node{Node: &planv1.Node_Exchange{Exchange: m}}
 	case *physical.Remote:
-		m := &planv1.Remote{Stage: uint32(n.Stage), Fields: e.fields(n.Fields), Merge: e.keys(n.Merge)}
+		m := &planv1.Remote{Stage: uint32(n.Stage), Reader: uint32(n.Reader), Fields: e.fields(n.Fields), Merge: e.keys(n.Merge)}
 		return &planv1.Node{EstimatedRows: estimated(n.Est), Node: &planv1.Node_Remote{Remote: m}}
 	}
 	if w, ok := n.(*physical.Window); ok {

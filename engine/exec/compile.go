@@ -76,6 +76,8 @@ func (r *runner) compile(n physical.Node) (pipe, error) {
 		return r.compileWorking(n)
 	case *physical.Window:
 		return r.compileWindow(n)
+	case *physical.Shared:
+		return r.compileShared(n)
 	}
 	return nil, sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "a plan node %T is unknown to this build", n)
 }

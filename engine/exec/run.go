@@ -60,6 +60,7 @@ type runner struct {
 	env     *Env
 	cause   func() error // why the query shall end
 	closers []func() error
+	shared  map[*physical.Shared]*keep
 }
 
 func (r *runner) onClose(f func() error) { r.closers = append(r.closers, f) }

@@ -23,10 +23,11 @@ type Counts struct {
 // Physical is a physical plan as text, with the rows that were expected; run, if not nil, adds what was counted: ok is false for a
 // node that did not run.
 func Physical(n physical.Node, run func(physical.Node) (c Counts, ok bool)) string {
+	shared := numbering{}
 	t := tree[physical.Node]{
-		children: physical.Node.Children,
+		children: shared.children,
 		line: func(n physical.Node) string {
-			s := Line(n)
+			s := shared.line(n)
 			if est := Expected(n); est >= 0 {
 				s += "  ~" + count(est)
 			}
@@ -42,6 +43,33 @@ func Physical(n physical.Node, run func(physical.Node) (c Counts, ok bool)) stri
 	}
 	t.write(n, "", "")
 	return t.out.String()
+}
+
+// numbering tells the shared nodes of a plan apart, and leaves out the inputs of one that was written before: its number is then
+// negative.
+type numbering map[*physical.Shared]int
+
+func (s numbering) line(n physical.Node) string {
+	x, ok := n.(*physical.Shared)
+	switch {
+	case !ok:
+		return Line(n)
+	case s[x] == 0:
+		s[x] = len(s) + 1
+		return fmt.Sprintf("Shared #%d", s[x])
+	}
+	return fmt.Sprintf("Shared #%d again", max(s[x], -s[x]))
+}
+
+// children are called after line.
+func (s numbering) children(n physical.Node) []physical.Node {
+	if x, ok := n.(*physical.Shared); ok {
+		if s[x] < 0 {
+			return nil
+		}
+		defer func() { s[x] = -s[x] }()
+	}
+	return n.Children()
 }
 
 func (c Counts) text() string {
@@ -84,6 +112,8 @@ func Expected(n physical.Node) float64 {
 		return n.Est.Rows
 	case *physical.Remote:
 		return n.Est.Rows
+	case *physical.Shared:
+		return Expected(n.Input)
 	case *physical.Values:
 		return float64(len(n.Rows))
 	}
@@ -100,7 +130,7 @@ func distinctly(all bool) string {
 
 var joinKinds = [...]string{"inner", "left", "right", "full", "semi", "anti", "right semi", "right anti", "mark"}
 
-var exchangeKinds = [...]string{"gather", "hash", "broadcast", "robin"}
+var exchangeKinds = [...]string{"gather", "hash", "broadcast", "robin", "share"}
 
 // Line is a node without its inputs.
 func Line(n physical.Node) string {
@@ -249,12 +279,12 @@ func JSON(n physical.Node, run func(physical.Node) (Counts, bool)) (string, erro
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	err := enc.Encode(toJSON(n, run))
+	err := enc.Encode(toJSON(n, run, numbering{}))
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-func toJSON(n physical.Node, run func(physical.Node) (Counts, bool)) *jsonNode {
-	line := Line(n)
+func toJSON(n physical.Node, run func(physical.Node) (Counts, bool), shared numbering) *jsonNode {
+	line := shared.line(n)
 	name, _, _ := strings.Cut(line, " ")
 	j := &jsonNode{Node: name, Detail: line, Columns: []jsonColumn{}}
 	for _, f := range n.Schema() {
@@ -269,8 +299,8 @@ func toJSON(n physical.Node, run func(physical.Node) (Counts, bool)) *jsonNode {
 			j.Run = &jsonCounts{c.Rows, c.Bytes, c.Time.Seconds() * 1e3, c.Memory}
 		}
 	}
-	for _, k := range n.Children() {
-		j.Inputs = append(j.Inputs, toJSON(k, run))
+	for _, k := range shared.children(n) {
+		j.Inputs = append(j.Inputs, toJSON(k, run, shared))
 	}
 	return j
 }

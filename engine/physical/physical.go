@@ -46,6 +46,7 @@ func (*Window) isNode()    {}
 func (*Recursive) isNode() {}
 func (*Working) isNode()   {}
 func (*Expand) isNode()    {}
+func (*Shared) isNode()    {}
 
 // A Format is a file format.
 type Format uint8
@@ -234,6 +235,12 @@ type Working struct {
 	Fields []Field
 }
 
+// Shared is the rows of Input, which are computed once for all places of a plan that hold this very node: a plan is a tree but for
+// these. It is of plans that are run whole: spreading a plan over tasks makes a stage with several readers of it.
+type Shared struct {
+	Input Node
+}
+
 // An Expand gives each row once per element of its lists, side by side, and then how many that were: NULL past the end of a list
 // shorter than another; no row where all are NULL or empty.
 type Expand struct {
@@ -253,6 +260,7 @@ const (
 	Hash                          // by HashSpec v1 over Keys
 	Broadcast                     // all rows to every consumer
 	Robin                         // batches in turn: any consumer will do
+	Share                         // a task's rows, all of them, to the task of the same number of each stage that reads them
 )
 
 // An Exchange is where a plan is cut into stages (package stage). In one process it is a no-op but for Merge.
@@ -267,6 +275,7 @@ type Exchange struct {
 // tasks only.
 type Remote struct {
 	Stage  int32
+	Reader int32 // which of the stage's readers this is; 0 unless its kind is Share
 	Fields []Field
 	Merge  []SortKey // not nil: streams are sorted by this and are merged
 	Est    Est
@@ -277,7 +286,7 @@ type Output struct {
 	Kind       ExchangeKind
 	Keys       []int // Hash: columns of the root
 	Partitions int   // at least 1; more than 1 only for Hash and Robin
-	Consumers  int   // tasks that read each partition: of Broadcast all, else 1
+	Consumers  int   // that read each partition: of Broadcast all tasks, of Share all readers, else 1
 }
 
 // A Window adds one column per call to its input's, computed over the rows around each row. The input comes partition by

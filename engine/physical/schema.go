@@ -153,6 +153,12 @@ func (n *Expand) Schema() []Field {
 // Children is the input.
 func (n *Expand) Children() []Node { return []Node{n.Input} }
 
+// Schema is the input's.
+func (n *Shared) Schema() []Field { return n.Input.Schema() }
+
+// Children is the input.
+func (n *Shared) Children() []Node { return []Node{n.Input} }
+
 // Schema is the recursion's own.
 func (n *Recursive) Schema() []Field { return n.Fields }
 

@@ -22,7 +22,7 @@ func (d *distributor) aggregate(n *physical.Aggregate) placed {
 	if len(n.Groups) > 0 && within(in.by, n.Groups) {
 		return placed{&c, split, afterGroups(in.by, n.Groups)}
 	}
-	rows := expected(n.Input)
+	rows := physical.Expected(n.Input)
 	switch {
 	case len(n.Groups) == 0 && stateless(n.Aggs):
 		c.Input = d.single(in)
@@ -92,37 +92,3 @@ func seq(n int) []int {
 
 // afterGroups follows columns into the groups that they are.
 func afterGroups(by [][]int, groups []expr.Expr) [][]int { return throughProject(by, groups) }
-
-// expected is the rows that the planner expects of n, its input's where it says nothing.
-func expected(n physical.Node) float64 {
-	switch n := n.(type) {
-	case *physical.Scan:
-		return n.Est.Rows
-	case *physical.Values:
-		return float64(len(n.Rows))
-	case *physical.Filter:
-		return n.Est.Rows
-	case *physical.Aggregate:
-		return n.Est.Rows
-	case *physical.HashJoin:
-		return n.Est.Rows
-	case *physical.LoopJoin:
-		return n.Est.Rows
-	case *physical.Sort:
-		return n.Est.Rows
-	case *physical.Limit:
-		if rows := expected(n.Input); n.Fetch < 0 || rows < float64(n.Fetch) {
-			return rows
-		}
-		return float64(n.Fetch)
-	case *physical.Expand:
-		return n.Est.Rows
-	case *physical.Remote:
-		return n.Est.Rows
-	}
-	rows := 0.0
-	for _, k := range n.Children() {
-		rows += expected(k)
-	}
-	return rows
-}

@@ -13,7 +13,7 @@ func Assign(stages []Stage) []Task {
 	var out []Task
 	for _, s := range stages {
 		shares := map[*physical.Scan][][]physical.File{}
-		share(s.Root, s.Tasks, shares)
+		portion(s.Root, s.Tasks, shares)
 		for i := range s.Tasks {
 			out = append(out, Task{Stage: s.ID, Index: i, Root: take(s.Root, i, shares)})
 		}
@@ -21,19 +21,19 @@ func Assign(stages []Stage) []Task {
 	return out
 }
 
-// share splits the files of the scans on the driving way below n.
-func share(n physical.Node, tasks int, shares map[*physical.Scan][][]physical.File) {
+// portion splits the files of the scans on the driving way below n.
+func portion(n physical.Node, tasks int, shares map[*physical.Scan][][]physical.File) {
 	switch n := n.(type) {
 	case *physical.Scan:
 		shares[n] = deal(n.Files, tasks)
 	case *physical.HashJoin:
-		share(n.Probe, tasks, shares)
+		portion(n.Probe, tasks, shares)
 	case *physical.LoopJoin:
-		share(n.Probe, tasks, shares)
+		portion(n.Probe, tasks, shares)
 	case *physical.Recursive: // reads all of its files
 	default:
 		for _, k := range n.Children() {
-			share(k, tasks, shares)
+			portion(k, tasks, shares)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func take(n physical.Node, task int, shares map[*physical.Scan][][]physical.File
 	for i, k := range n.Children() {
 		kids[i] = take(k, task, shares)
 	}
-	return withChildren(n, kids)
+	return physical.WithChildren(n, kids)
 }
 
 // A unit is a row group, or a file whose row groups are not known.

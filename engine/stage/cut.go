@@ -1,21 +1,22 @@
 package stage
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/fletchdb/fletch/engine/physical"
 )
 
 // Cut takes a distributed plan apart at its exchanges. Stage 0 gives the result; a stage's rows are asked for by the one stage that has
-// a Remote of it. tasks is what Distribute was given; stages that only gather, or hold constants, get one.
+// a Remote of it, those of a shared one by as many Remotes as there are. tasks is what Distribute was given; stages that only gather, or hold constants, get one.
 func Cut(plan physical.Node, tasks int) []Stage {
-	c := &cutter{tasks: max(tasks, 1)}
+	c := &cutter{tasks: max(tasks, 1), shared: map[*physical.Exchange]int32{}}
 	c.stages = append(c.stages, Stage{Output: physical.Output{Kind: physical.Gather, Partitions: 1, Consumers: 1}})
 	c.cut(0, plan)
 	for i := range c.stages {
 		// A stage's consumers are known once the stage that reads it is.
 		for _, in := range c.stages[i].Inputs {
-			out := &c.stages[in].Output
+			out := &c.stages[in.Stage].Output
 			switch out.Kind {
 			case physical.Hash, physical.Robin:
 				out.Partitions = c.stages[i].Tasks
@@ -30,11 +31,12 @@ func Cut(plan physical.Node, tasks int) []Stage {
 type cutter struct {
 	tasks  int
 	stages []Stage
+	shared map[*physical.Exchange]int32 // stages with several readers
 }
 
 // cut makes the stage of that id of the tree below root.
 func (c *cutter) cut(id int32, root physical.Node) {
-	var inputs []int32
+	var inputs []Input
 	var replace func(n physical.Node) physical.Node
 	replace = func(n physical.Node) physical.Node {
 		x, ok := n.(*physical.Exchange)
@@ -43,16 +45,26 @@ func (c *cutter) cut(id int32, root physical.Node) {
 			for i, k := range n.Children() {
 				kids[i] = replace(k)
 			}
-			return withChildren(n, kids)
+			return physical.WithChildren(n, kids)
 		}
-		in := int32(len(c.stages))
+		in, known := c.shared[x]
+		if known {
+			reader := int32(c.stages[in].Output.Consumers)
+			c.stages[in].Output.Consumers++
+			inputs = append(inputs, Input{in, reader})
+			return &physical.Remote{Stage: in, Reader: reader, Fields: x.Schema(), Est: physical.Est{Rows: physical.Expected(x.Input)}}
+		}
+		in = int32(len(c.stages))
+		if x.Kind == physical.Share {
+			c.shared[x] = in
+		}
 		c.stages = append(c.stages, Stage{ID: in, Output: physical.Output{Kind: x.Kind, Keys: x.Keys, Partitions: 1, Consumers: 1}})
-		inputs = append(inputs, in)
+		inputs = append(inputs, Input{Stage: in})
 		c.cut(in, x.Input)
-		return &physical.Remote{Stage: in, Fields: x.Schema(), Merge: x.Merge, Est: physical.Est{Rows: expected(x.Input)}}
+		return &physical.Remote{Stage: in, Fields: x.Schema(), Merge: x.Merge, Est: physical.Est{Rows: physical.Expected(x.Input)}}
 	}
 	s := Stage{ID: id, Root: replace(root), Output: c.stages[id].Output, Tasks: 1}
-	slices.Sort(inputs)
+	slices.SortFunc(inputs, func(a, b Input) int { return cmp.Or(cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Reader, b.Reader)) })
 	s.Inputs = inputs
 	if c.driven(s.Root) {
 		s.Tasks = c.tasks
@@ -69,6 +81,9 @@ func (c *cutter) driven(n physical.Node) bool {
 		return false
 	case *physical.Remote:
 		kind := c.stages[n.Stage].Output.Kind
+		if kind == physical.Share {
+			return c.stages[n.Stage].Tasks > 1
+		}
 		return kind == physical.Hash || kind == physical.Robin
 	case *physical.HashJoin:
 		return c.driven(n.Probe)

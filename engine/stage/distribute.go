@@ -7,19 +7,43 @@ import (
 	"github.com/fletchdb/fletch/engine/physical"
 )
 
-// Distribute is plan with exchanges for that many tasks per stage; with one task it is the plan itself. All rows of the root come to one
-// task. Runtime filters whose join and scan are no longer in one stage are dropped.
+// Distribute is plan with exchanges for that many tasks per stage; with one task only what is shared comes out of one. All rows of the
+// root come to one task. Runtime filters whose join and scan are no longer in one stage are dropped.
 func Distribute(plan physical.Node, tasks int, cfg Config) physical.Node {
+	d := &distributor{tasks: float64(tasks), cfg: cfg, shared: map[*physical.Shared]placed{}}
 	if tasks <= 1 {
-		return plan
+		return keepFilters(d.apart(plan))
 	}
-	d := &distributor{tasks: float64(tasks), cfg: cfg}
 	return keepFilters(d.single(d.node(plan)))
 }
 
 type distributor struct {
-	tasks float64
-	cfg   Config
+	tasks  float64
+	cfg    Config
+	shared map[*physical.Shared]placed
+}
+
+// apart is n, all in one task, but for what is shared.
+func (d *distributor) apart(n physical.Node) physical.Node {
+	if s, ok := n.(*physical.Shared); ok {
+		return d.share(s, func() placed { return on(d.apart(s.Input), one) }).node
+	}
+	kids := make([]physical.Node, len(n.Children()))
+	for i, k := range n.Children() {
+		kids[i] = d.apart(k)
+	}
+	return physical.WithChildren(n, kids)
+}
+
+// share places what is shared once: its rows stay in the tasks that they are in.
+func (d *distributor) share(n *physical.Shared, place func() placed) placed {
+	out, ok := d.shared[n]
+	if !ok {
+		out = place()
+		out.node = &physical.Exchange{Input: out.node, Kind: physical.Share}
+		d.shared[n] = out
+	}
+	return out
 }
 
 // A spread says where a node's rows are.
@@ -64,6 +88,8 @@ func (d *distributor) node(n physical.Node) placed {
 		c := *n
 		c.Input = in.node
 		return placed{&c, in.spread, throughProject(in.by, n.Exprs)}
+	case *physical.Shared:
+		return d.share(n, func() placed { return d.node(n.Input) })
 	case *physical.Expand:
 		in := d.node(n.Input)
 		c := *n
@@ -123,7 +149,7 @@ func (d *distributor) window(n *physical.Window) placed {
 // resorted is n with a sort of its own below.
 func resorted(n *physical.Window) *physical.Window {
 	c := *n
-	s := &physical.Sort{Input: n.Input, Fetch: -1, Est: physical.Est{Rows: expected(n.Input)}}
+	s := &physical.Sort{Input: n.Input, Fetch: -1, Est: physical.Est{Rows: physical.Expected(n.Input)}}
 	for _, e := range n.Partition {
 		s.Keys = append(s.Keys, physical.SortKey{Expr: e})
 	}

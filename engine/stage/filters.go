@@ -6,13 +6,15 @@ import "github.com/fletchdb/fletch/engine/physical"
 func keepFilters(root physical.Node) physical.Node {
 	probed, built := map[int32]map[int]bool{}, map[int32]int{}
 	// Every stage gets a number here; the numbers mean nothing else.
-	stages := 0
+	number := map[*physical.Exchange]int{}
 	var mark func(n physical.Node, stage int)
 	mark = func(n physical.Node, stage int) {
 		switch n := n.(type) {
 		case *physical.Exchange:
-			stages++
-			mark(n.Input, stages)
+			if number[n] == 0 {
+				number[n] = len(number) + 1
+				mark(n.Input, number[n])
+			}
 			return
 		case *physical.Scan:
 			for _, r := range n.Runtime {
@@ -31,18 +33,20 @@ func keepFilters(root physical.Node) physical.Node {
 		}
 	}
 	mark(root, 0)
-	stages = 0
+	kept := map[*physical.Exchange]physical.Node{} // one that several read stays one
 	var keep func(n physical.Node, stage int) physical.Node
 	keep = func(n physical.Node, stage int) physical.Node {
 		if x, ok := n.(*physical.Exchange); ok {
-			stages++
-			return withChildren(x, []physical.Node{keep(x.Input, stages)})
+			if kept[x] == nil {
+				kept[x] = physical.WithChildren(x, []physical.Node{keep(x.Input, number[x])})
+			}
+			return kept[x]
 		}
 		kids := make([]physical.Node, len(n.Children()))
 		for i, k := range n.Children() {
 			kids[i] = keep(k, stage)
 		}
-		n = withChildren(n, kids)
+		n = physical.WithChildren(n, kids)
 		switch n := n.(type) {
 		case *physical.Scan:
 			var left []physical.RuntimeProbe
@@ -72,66 +76,4 @@ func keepFilters(root physical.Node) physical.Node {
 		return n
 	}
 	return keep(root, 0)
-}
-
-// withChildren is n over other inputs, n itself where they are the same.
-func withChildren(n physical.Node, kids []physical.Node) physical.Node {
-	same := true
-	for i, k := range n.Children() {
-		same = same && k == kids[i]
-	}
-	if same {
-		return n
-	}
-	switch n := n.(type) {
-	case *physical.Filter:
-		c := *n
-		c.Input = kids[0]
-		return &c
-	case *physical.Project:
-		c := *n
-		c.Input = kids[0]
-		return &c
-	case *physical.Aggregate:
-		c := *n
-		c.Input = kids[0]
-		return &c
-	case *physical.HashJoin:
-		c := *n
-		c.Probe, c.Build = kids[0], kids[1]
-		return c.Settle()
-	case *physical.LoopJoin:
-		c := *n
-		c.Probe, c.Build = kids[0], kids[1]
-		return c.Settle()
-	case *physical.Sort:
-		c := *n
-		c.Input = kids[0]
-		return &c
-	case *physical.Limit:
-		c := *n
-		c.Input = kids[0]
-		return &c
-	case *physical.Union:
-		c := *n
-		c.Inputs = kids
-		return &c
-	case *physical.Window:
-		c := *n
-		c.Input = kids[0]
-		return &c
-	case *physical.Exchange:
-		c := *n
-		c.Input = kids[0]
-		return &c
-	case *physical.Expand:
-		c := *n
-		c.Input = kids[0]
-		return &c
-	case *physical.Recursive:
-		c := *n
-		c.Base, c.Step = kids[0], kids[1]
-		return &c
-	}
-	return n
 }

@@ -42,7 +42,7 @@ func (d *distributor) hashJoin(n *physical.HashJoin) placed {
 }
 
 func (d *distributor) cheapToCopy(n *physical.HashJoin) bool {
-	p, b := expected(n.Probe), expected(n.Build)
+	p, b := physical.Expected(n.Probe), physical.Expected(n.Build)
 	return b*copyCost*(d.tasks-1) <= p
 }
 

@@ -51,6 +51,8 @@ func output(s Stage) string {
 			names = append(names, fields[k].Name)
 		}
 		return fmt.Sprintf("hash of %s to %d", strings.Join(names, ", "), o.Partitions)
+	case physical.Share:
+		return fmt.Sprintf("shared by %d", o.Consumers)
 	case physical.Robin:
 		return fmt.Sprintf("in turn to %d", o.Partitions)
 	case physical.Broadcast:

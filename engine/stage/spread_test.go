@@ -24,6 +24,7 @@ import (
 	"github.com/fletchdb/fletch/engine/optimize"
 	"github.com/fletchdb/fletch/engine/parse"
 	"github.com/fletchdb/fletch/engine/physical"
+	"github.com/fletchdb/fletch/engine/share"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/vector"
 )
@@ -172,6 +173,11 @@ var queries = []string{
 	"SELECT g, (SELECT count(*) FROM b WHERE b.w = a.g) FROM a GROUP BY g",
 	"SELECT g FROM a GROUP BY g HAVING sum(v) > (SELECT sum(v) / 4 FROM a)",
 	"WITH t AS (SELECT k, count(*) AS n FROM a GROUP BY k) SELECT x.k, y.n FROM t x JOIN t y ON x.k = y.k + 1",
+	"WITH t AS (SELECT g, sum(v) AS n FROM a GROUP BY g) SELECT x.g, y.n FROM t x JOIN t y ON x.g = y.g",
+	"WITH t AS (SELECT g, sum(v) AS n FROM a GROUP BY g) SELECT g, n FROM t WHERE n = (SELECT max(n) FROM t)",
+	"WITH t AS (SELECT g, count(*) AS n FROM a GROUP BY g) SELECT * FROM t UNION ALL SELECT * FROM t UNION ALL SELECT 0, n FROM t",
+	"WITH t AS (SELECT g, count(*) AS n FROM a GROUP BY g) SELECT * FROM t x FULL JOIN t y ON x.g = y.n LEFT JOIN t z ON z.n > y.n",
+	"WITH t AS (SELECT g, count(*) AS n FROM a GROUP BY g), u AS (SELECT x.g, y.n FROM t x JOIN t y ON x.g = y.g) SELECT u.g, v.n, t.n FROM u JOIN u v ON u.g = v.g JOIN t ON t.g = v.g",
 	"SELECT (SELECT max(k) FROM b), (SELECT n FROM c WHERE k = 4)",
 	"SELECT id FROM a WHERE (a.k = 3 AND a.s = 'a') OR (a.k = 3 AND a.s = 'b') OR a.id = 4",
 	"SELECT a.id, b.s FROM a, b WHERE (a.k = b.k AND a.s = 'a' AND b.w = 1) OR (a.k = b.k AND a.s = 'b' AND b.w = 2)",
@@ -262,6 +268,9 @@ func planOf(t *testing.T, c catalogtest.Catalog, sql, until string) (plan physic
 	if plan, err = lower.Plan(p); err != nil {
 		t.Fatal(err)
 	}
+	if until == "" {
+		plan = share.Plan(plan)
+	}
 	return plan, q.OrderBy != nil
 }
 
@@ -325,7 +334,7 @@ func overTables(n physical.Node, all map[string]batchtest.Table, sources map[*ph
 		for i, k := range n.Children() {
 			kids[i] = overTables(k, all, sources)
 		}
-		return withChildren(n, kids)
+		return physical.WithChildren(n, kids)
 	}
 	var part batchtest.Table
 	for _, c := range s.Columns {
@@ -359,7 +368,18 @@ func runTasks(t *testing.T, all map[string]batchtest.Table, plan physical.Node, 
 		byStage[task.Stage] = append(byStage[task.Stage], task)
 	}
 	outputs := make([][]batchtest.Table, len(stages)) // per stage and task
-	for id := len(stages) - 1; id >= 0; id-- {
+	var produce func(id int32) error
+	produce = func(id int32) error {
+		for _, in := range stages[id].Inputs {
+			if outputs[in.Stage] == nil {
+				if err := produce(in.Stage); err != nil {
+					return err
+				}
+			}
+			if from := stages[in.Stage]; from.Output.Kind == physical.Share && from.Tasks != stages[id].Tasks {
+				t.Errorf("stage %d of %d tasks shares what %d tasks give", id, stages[id].Tasks, from.Tasks)
+			}
+		}
 		if stages[id].Output.Kind == physical.Gather && stages[id].Output.Partitions != 1 {
 			t.Errorf("stage %d gathers into %d partitions", id, stages[id].Output.Partitions)
 		}
@@ -368,10 +388,14 @@ func runTasks(t *testing.T, all map[string]batchtest.Table, plan physical.Node, 
 				return received(t, outputs[r.Stage], stages[r.Stage].Output, task.Index, r)
 			})
 			if err != nil {
-				return batchtest.Table{}, err
+				return err
 			}
 			outputs[id] = append(outputs[id], got)
 		}
+		return nil
+	}
+	if err := produce(0); err != nil {
+		return batchtest.Table{}, err
 	}
 	if len(outputs[0]) != 1 {
 		t.Fatalf("the result comes from %d tasks", len(outputs[0]))
@@ -404,6 +428,10 @@ func received(t *testing.T, from []batchtest.Table, out physical.Output, task in
 	for i, f := range from {
 		parts[i] = batchtest.Table{Fields: r.Fields, Rows: f.Rows}
 		switch out.Kind {
+		case physical.Share:
+			if i != task {
+				parts[i].Rows = nil
+			}
 		case physical.Hash:
 			parts[i].Rows = partition(t, f, out.Keys, out.Partitions)[task]
 		case physical.Robin:

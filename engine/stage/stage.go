@@ -40,7 +40,12 @@ type Stage struct {
 	Root   physical.Node
 	Output physical.Output
 	Tasks  int
-	Inputs []int32 // the stages that its Remotes read, ascending
+	Inputs []Input // what its Remotes read, ascending
+}
+
+// An Input is a stage that another reads, as one of its readers.
+type Input struct {
+	Stage, Reader int32
 }
 
 // A Task is what one task of a stage runs.

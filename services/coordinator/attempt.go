@@ -345,9 +345,9 @@ func (a *attempt) setPlans(w resolver.Worker) error {
 			},
 		}
 		for _, in := range t.Inputs {
-			input := &workerv1.StageInput{Stage: in.Stage, Partitioned: in.Partitioned}
+			input := &workerv1.StageInput{Stage: in.Stage, Partitioned: in.Partitioned, Shared: in.Shared, Reader: in.Reader}
 			for j, p := range a.tasks {
-				if p.Stage == in.Stage {
+				if p.Stage == in.Stage && in.Reads(t.Task, p.Task) {
 					input.Producers = append(input.Producers, a.producer(j))
 				}
 			}

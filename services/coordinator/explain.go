@@ -87,6 +87,8 @@ func (r ran) output() string {
 		return fmt.Sprintf("hash(%s) to %d", strings.Join(keys, ", "), o.Partitions)
 	case physical.Broadcast:
 		return fmt.Sprintf("broadcast to %d", o.Consumers)
+	case physical.Share:
+		return fmt.Sprintf("shared by %d", o.Consumers)
 	case physical.Robin:
 		return fmt.Sprintf("in turn to %d", o.Partitions)
 	}

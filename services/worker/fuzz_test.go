@@ -156,7 +156,7 @@ func FuzzSetPlan(f *testing.F) {
 				req := &workerv1.SetPlanRequest{Key: &workerv1.TaskKey{Query: "q", Attempt: 1, Stage: t.Stage, Task: t.Task}, Fragment: fragment, Token: make([]byte, 16)}
 				for _, in := range t.Inputs {
 					req.Inputs = append(req.Inputs, &workerv1.StageInput{
-						Stage: in.Stage, Partitioned: in.Partitioned, Producers: []*workerv1.Producer{{Url: "http://127.0.0.1:1", Identity: &identityv1.Identity{Version: "v"}}},
+						Stage: in.Stage, Partitioned: in.Partitioned, Shared: in.Shared, Reader: in.Reader, Producers: []*workerv1.Producer{{Url: "http://127.0.0.1:1", Identity: &identityv1.Identity{Version: "v"}}},
 					})
 				}
 				b, err := proto.Marshal(req)

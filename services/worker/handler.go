@@ -185,9 +185,9 @@ func (w *Worker) newTask(ctx context.Context, a *attempt, req *workerv1.SetPlanR
 	if err != nil {
 		return nil, err
 	}
-	inputs := map[int32]*workerv1.StageInput{}
+	inputs := map[inputKey]*workerv1.StageInput{}
 	for _, in := range req.GetInputs() {
-		inputs[int32(in.GetStage())] = in
+		inputs[inputKey{int32(in.GetStage()), int32(in.GetReader())}] = in
 	}
 	if err := checkInputs(root, inputs); err != nil {
 		return nil, err
@@ -211,9 +211,9 @@ func (w *Worker) newTask(ctx context.Context, a *attempt, req *workerv1.SetPlanR
 }
 
 // checkInputs tells whether every stage that a plan reads has producers.
-func checkInputs(n physical.Node, inputs map[int32]*workerv1.StageInput) error {
+func checkInputs(n physical.Node, inputs map[inputKey]*workerv1.StageInput) error {
 	if r, ok := n.(*physical.Remote); ok {
-		in := inputs[r.Stage]
+		in := inputs[inputOf(r)]
 		if in == nil || len(in.GetProducers()) == 0 {
 			return sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: stage %d has no producer", r.Stage)
 		}

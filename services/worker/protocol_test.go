@@ -98,9 +98,9 @@ func (c *caller) plans(query, statement string, n int) []*workerv1.SetPlanReques
 		}
 		req := &workerv1.SetPlanRequest{Key: &workerv1.TaskKey{Query: query, Attempt: 1, Stage: task.Stage, Task: task.Task}, Fragment: fragment, Token: token}
 		for _, in := range task.Inputs {
-			input := &workerv1.StageInput{Stage: in.Stage, Partitioned: in.Partitioned}
+			input := &workerv1.StageInput{Stage: in.Stage, Partitioned: in.Partitioned, Shared: in.Shared, Reader: in.Reader}
 			for _, p := range tasks {
-				if p.Stage == in.Stage {
+				if p.Stage == in.Stage && in.Reads(task.Task, p.Task) {
 					input.Producers = append(input.Producers, &workerv1.Producer{Task: p.Task, Url: c.url, Identity: c.self})
 				}
 			}

@@ -18,11 +18,13 @@ import (
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 )
 
+func inputOf(r *physical.Remote) inputKey { return inputKey{r.Stage, r.Reader} }
+
 // openRemote gives the rows that a stage's tasks send to this task.
 func (t *task) openRemote(ctx context.Context, remote *physical.Remote) (exec.Source, error) {
 	s := &remoteSource{task: t, remote: remote, metrics: t.env.Metrics.Of(remote), batches: make(chan arrow.RecordBatch, 2)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.producers = t.inputs[remote.Stage].GetProducers()
+	s.producers = t.inputs[inputOf(remote)].GetProducers()
 	return s, nil
 }
 
@@ -127,13 +129,13 @@ type inflow struct {
 // read.
 func (s *remoteSource) open(p *workerv1.Producer) inflow {
 	w := s.task.worker
-	req := s.task.request(s.remote.Stage, p)
+	req := s.task.request(inputOf(s.remote), p)
 	if identity.Same(p.GetIdentity(), w.self) {
 		var o *outlet
 		return inflow{
 			next: func(ctx context.Context) (arrow.RecordBatch, error) {
 				if o == nil {
-					s.task.ask(s.remote.Stage, p.GetTask())
+					s.task.ask(inputOf(s.remote), p.GetTask())
 					var err error
 					if o, err = w.claim(req); err != nil {
 						return nil, rpcerr.FromWorker(ctx, w.URL(), err)
@@ -152,7 +154,7 @@ func (s *remoteSource) open(p *workerv1.Producer) inflow {
 	return inflow{
 		next: func(context.Context) (arrow.RecordBatch, error) {
 			if stream == nil {
-				s.task.ask(s.remote.Stage, p.GetTask())
+				s.task.ask(inputOf(s.remote), p.GetTask())
 				var err error
 				if stream, err = pull.Open(s.ctx, w.dialer, p, req); err != nil {
 					return nil, err

@@ -35,7 +35,7 @@ type task struct {
 	content   [32]byte // of the request, to tell a repetition from another plan
 	root      physical.Node
 	out       physical.Output
-	inputs    map[int32]*workerv1.StageInput
+	inputs    map[inputKey]*workerv1.StageInput
 	token     []byte
 	operators bool
 	schema    *arrow.Schema
@@ -53,9 +53,12 @@ type task struct {
 	exchange *budget.User         // what the outlets hold
 }
 
+// An inputKey is a stage that a task reads, and as which of its readers.
+type inputKey struct{ stage, reader int32 }
+
 // A producerKey is a task of a stage that a task reads.
 type producerKey struct {
-	stage int32
+	input inputKey
 	task  uint32
 }
 
@@ -191,25 +194,25 @@ func (t *task) run() {
 }
 
 // ask notes that a producer is being asked for rows.
-func (t *task) ask(stage int32, task uint32) {
+func (t *task) ask(input inputKey, task uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.asked[producerKey{stage, task}] = true
+	t.asked[producerKey{input, task}] = true
 }
 
 // leave tells the producers that were not asked that they need not keep rows for this task. It can fail nothing: what is left
 // untold ends with the attempt.
 func (t *task) leave() {
 	var wg sync.WaitGroup
-	for stage, in := range t.inputs {
+	for input, in := range t.inputs {
 		for _, p := range in.GetProducers() {
 			t.mu.Lock()
-			asked := t.asked[producerKey{stage, p.GetTask()}]
+			asked := t.asked[producerKey{input, p.GetTask()}]
 			t.mu.Unlock()
 			if asked {
 				continue
 			}
-			req := t.request(stage, p)
+			req := t.request(input, p)
 			req.Unwanted = true
 			wg.Go(func() {
 				if identity.Same(p.GetIdentity(), t.worker.self) {
@@ -227,12 +230,15 @@ func (t *task) leave() {
 }
 
 // request is what this task asks of a producer.
-func (t *task) request(stage int32, p *workerv1.Producer) *workerv1.ExecuteTaskRequest {
+func (t *task) request(input inputKey, p *workerv1.Producer) *workerv1.ExecuteTaskRequest {
 	req := &workerv1.ExecuteTaskRequest{
-		Key: &workerv1.TaskKey{Query: t.attempt.key.query, Attempt: t.attempt.key.number, Stage: uint32(stage), Task: p.GetTask()}, Consumer: t.key.task, Token: t.token,
+		Key: &workerv1.TaskKey{Query: t.attempt.key.query, Attempt: t.attempt.key.number, Stage: uint32(input.stage), Task: p.GetTask()}, Consumer: t.key.task, Token: t.token,
 	}
-	if t.inputs[stage].GetPartitioned() {
+	switch in := t.inputs[input]; {
+	case in.GetPartitioned():
 		req.Partition = t.key.task // its own; of an output that is not dealt out, the one there is
+	case in.GetShared():
+		req.Consumer = in.GetReader()
 	}
 	return req
 }

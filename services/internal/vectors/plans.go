@@ -91,8 +91,10 @@ func encode(ctx context.Context, e *engine.Engine) (map[string][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("plan %s: %w", name, err)
 		}
-		if out[name], err = marshal(plan.Root, physical.Output{Kind: physical.Gather, Partitions: 1, Consumers: 1}); err != nil {
-			return nil, fmt.Errorf("encode %s: %w", name, err)
+		if whole := stage.Cut(stage.Distribute(plan.Root, 1, stage.Config{}), 1); len(whole) == 1 { // else it shares a part
+			if out[name], err = marshal(whole[0].Root, whole[0].Output); err != nil {
+				return nil, fmt.Errorf("encode %s: %w", name, err)
+			}
 		}
 		spread := stage.Distribute(plan.Root, 3, stage.Config{ReplicateRows: -1, GatherGroups: -1})
 		for _, s := range stage.Cut(spread, 3) {

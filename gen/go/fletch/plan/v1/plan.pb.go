@@ -235,6 +235,8 @@ const (
 	ExchangeKind_EXCHANGE_KIND_BROADCAST ExchangeKind = 3
 	// Batches in turn: partition p is the consumer p's.
 	ExchangeKind_EXCHANGE_KIND_ROBIN ExchangeKind = 4
+	// All rows of a task to the task of the same number of every stage that reads them.
+	ExchangeKind_EXCHANGE_KIND_SHARE ExchangeKind = 5
 )
 
 // Enum value maps for ExchangeKind.
@@ -245,6 +247,7 @@ var (
 		2: "EXCHANGE_KIND_HASH",
 		3: "EXCHANGE_KIND_BROADCAST",
 		4: "EXCHANGE_KIND_ROBIN",
+		5: "EXCHANGE_KIND_SHARE",
 	}
 	ExchangeKind_value = map[string]int32{
 		"EXCHANGE_KIND_UNSPECIFIED": 0,
@@ -252,6 +255,7 @@ var (
 		"EXCHANGE_KIND_HASH":        2,
 		"EXCHANGE_KIND_BROADCAST":   3,
 		"EXCHANGE_KIND_ROBIN":       4,
+		"EXCHANGE_KIND_SHARE":       5,
 	}
 )
 
@@ -529,7 +533,7 @@ type Output struct {
 	Keys []uint32 `protobuf:"varint,2,rep,packed,name=keys,proto3" json:"keys,omitempty"`
 	// Number of partitions, at least 1; 1 unless kind is hash or robin.
 	Partitions uint32 `protobuf:"varint,3,opt,name=partitions,proto3" json:"partitions,omitempty"`
-	// Tasks that read each partition: of a broadcast the number of consumers, else 1.
+	// What reads each partition: of a broadcast the number of consumers, of a share the number of readers, else 1.
 	Consumers     uint32 `protobuf:"varint,4,opt,name=consumers,proto3" json:"consumers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2271,7 +2275,9 @@ type Remote struct {
 	// Its columns.
 	Fields []*Field `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
 	// Each producer's rows are ordered by these keys, and are merged; empty is any order.
-	Merge         []*SortKey `protobuf:"bytes,3,rep,name=merge,proto3" json:"merge,omitempty"`
+	Merge []*SortKey `protobuf:"bytes,3,rep,name=merge,proto3" json:"merge,omitempty"`
+	// Which of the stage's readers this is, if its output is shared; else 0.
+	Reader        uint32 `protobuf:"varint,4,opt,name=reader,proto3" json:"reader,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2325,6 +2331,13 @@ func (x *Remote) GetMerge() []*SortKey {
 		return x.Merge
 	}
 	return nil
+}
+
+func (x *Remote) GetReader() uint32 {
+	if x != nil {
+		return x.Reader
+	}
+	return 0
 }
 
 // Window adds one column per call to its input's. The input comes partition by partition and, within one, by order; the output
@@ -2795,11 +2808,12 @@ const file_fletch_plan_v1_plan_proto_rawDesc = "" +
 	"\x05input\x18\x01 \x01(\v2\x14.fletch.plan.v1.NodeR\x05input\x120\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1c.fletch.plan.v1.ExchangeKindR\x04kind\x12\x12\n" +
 	"\x04keys\x18\x03 \x03(\rR\x04keys\x12-\n" +
-	"\x05merge\x18\x04 \x03(\v2\x17.fletch.plan.v1.SortKeyR\x05merge\"|\n" +
+	"\x05merge\x18\x04 \x03(\v2\x17.fletch.plan.v1.SortKeyR\x05merge\"\x94\x01\n" +
 	"\x06Remote\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\rR\x05stage\x12-\n" +
 	"\x06fields\x18\x02 \x03(\v2\x15.fletch.plan.v1.FieldR\x06fields\x12-\n" +
-	"\x05merge\x18\x03 \x03(\v2\x17.fletch.plan.v1.SortKeyR\x05merge\"\xe5\x01\n" +
+	"\x05merge\x18\x03 \x03(\v2\x17.fletch.plan.v1.SortKeyR\x05merge\x12\x16\n" +
+	"\x06reader\x18\x04 \x01(\rR\x06reader\"\xe5\x01\n" +
 	"\x06Window\x12*\n" +
 	"\x05input\x18\x01 \x01(\v2\x14.fletch.plan.v1.NodeR\x05input\x128\n" +
 	"\tpartition\x18\x02 \x03(\v2\x1a.fletch.plan.v1.ExpressionR\tpartition\x12-\n" +
@@ -2847,13 +2861,14 @@ const file_fletch_plan_v1_plan_proto_rawDesc = "" +
 	"\x0eJOIN_KIND_ANTI\x10\x06\x12\x18\n" +
 	"\x14JOIN_KIND_BUILD_SEMI\x10\a\x12\x18\n" +
 	"\x14JOIN_KIND_BUILD_ANTI\x10\b\x12\x12\n" +
-	"\x0eJOIN_KIND_MARK\x10\t\x1a\x04\xb8\xf1\x1b\x01*\x9b\x01\n" +
+	"\x0eJOIN_KIND_MARK\x10\t\x1a\x04\xb8\xf1\x1b\x01*\xb4\x01\n" +
 	"\fExchangeKind\x12\x1d\n" +
 	"\x19EXCHANGE_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EXCHANGE_KIND_GATHER\x10\x01\x12\x16\n" +
 	"\x12EXCHANGE_KIND_HASH\x10\x02\x12\x1b\n" +
 	"\x17EXCHANGE_KIND_BROADCAST\x10\x03\x12\x17\n" +
-	"\x13EXCHANGE_KIND_ROBIN\x10\x04\x1a\x04\xb8\xf1\x1b\x01*o\n" +
+	"\x13EXCHANGE_KIND_ROBIN\x10\x04\x12\x17\n" +
+	"\x13EXCHANGE_KIND_SHARE\x10\x05\x1a\x04\xb8\xf1\x1b\x01*o\n" +
 	"\tFrameUnit\x12\x1a\n" +
 	"\x16FRAME_UNIT_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fFRAME_UNIT_ROWS\x10\x01\x12\x14\n" +

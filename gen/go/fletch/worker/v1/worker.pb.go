@@ -109,7 +109,7 @@ type SetPlanRequest struct {
 	Key *TaskKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// What it computes, and how its output is dealt out to partitions. At most 4 MiB encoded.
 	Fragment *v1.Fragment `protobuf:"bytes,2,opt,name=fragment,proto3" json:"fragment,omitempty"`
-	// Where the inputs come from: one entry per stage that the fragment reads, ascending by stage.
+	// Where the inputs come from: one entry per stage and reader that the fragment has, ascending.
 	Inputs []*StageInput `protobuf:"bytes,3,rep,name=inputs,proto3" json:"inputs,omitempty"`
 	// The attempt's random token, 16 bytes, shown to its producers and asked of its consumers. The same in all tasks of the
 	// attempt.
@@ -230,7 +230,11 @@ type StageInput struct {
 	// Its tasks, ascending by task. A worker pulls from these addresses only.
 	Producers []*Producer `protobuf:"bytes,2,rep,name=producers,proto3" json:"producers,omitempty"`
 	// Its output is dealt out to partitions, of which this task reads the one of its own number; else partition 0.
-	Partitioned   bool `protobuf:"varint,3,opt,name=partitioned,proto3" json:"partitioned,omitempty"`
+	Partitioned bool `protobuf:"varint,3,opt,name=partitioned,proto3" json:"partitioned,omitempty"`
+	// Its output is shared: this task reads, as the consumer of the reader's number, all that the one producer gives.
+	Shared bool `protobuf:"varint,4,opt,name=shared,proto3" json:"shared,omitempty"`
+	// Number of the reader, by which the fragment names it; 0 unless the output is shared.
+	Reader        uint32 `protobuf:"varint,5,opt,name=reader,proto3" json:"reader,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -284,6 +288,20 @@ func (x *StageInput) GetPartitioned() bool {
 		return x.Partitioned
 	}
 	return false
+}
+
+func (x *StageInput) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
+}
+
+func (x *StageInput) GetReader() uint32 {
+	if x != nil {
+		return x.Reader
+	}
+	return 0
 }
 
 // Producer is one task of a producing stage.
@@ -1062,12 +1080,14 @@ const file_fletch_worker_v1_worker_proto_rawDesc = "" +
 	"\x06inputs\x18\x03 \x03(\v2\x1c.fletch.worker.v1.StageInputR\x06inputs\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\fR\x05token\x127\n" +
 	"\aoptions\x18\x05 \x01(\v2\x1d.fletch.worker.v1.TaskOptionsR\aoptions\"\x11\n" +
-	"\x0fSetPlanResponse\"~\n" +
+	"\x0fSetPlanResponse\"\xae\x01\n" +
 	"\n" +
 	"StageInput\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\rR\x05stage\x128\n" +
 	"\tproducers\x18\x02 \x03(\v2\x1a.fletch.worker.v1.ProducerR\tproducers\x12 \n" +
-	"\vpartitioned\x18\x03 \x01(\bR\vpartitioned\"j\n" +
+	"\vpartitioned\x18\x03 \x01(\bR\vpartitioned\x12\x16\n" +
+	"\x06shared\x18\x04 \x01(\bR\x06shared\x12\x16\n" +
+	"\x06reader\x18\x05 \x01(\rR\x06reader\"j\n" +
 	"\bProducer\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x128\n" +
