@@ -23,8 +23,11 @@ var crash = []drill{
 // Clients of a coordinator that is going to be killed: those of small queries, and those of queries that are caught in the middle.
 const (
 	smallClients = 8
-	longClients  = 2
+	longClients  = 1
 )
+
+// endless takes far longer than a coordinator is let live.
+const endless = "SELECT count(*) FROM lineitem a, lineitem b WHERE a.l_comment < b.l_comment"
 
 // crashCoordinator kills a coordinator under load, starts another on the same log, and asks the log what it knows: every query that
 // a client saw finished, and of all others that they are crashed.
@@ -79,7 +82,7 @@ func (c *cluster) underLoad(ctx context.Context, enough int) (map[string]bool, e
 	}
 	url := c.coordinator.url
 	for range longClients {
-		go func() { _, _ = fetch(ctx, url, counting) }()
+		go func() { _, _ = fetch(ctx, url, endless) }()
 	}
 	for n := range smallClients {
 		go func() {

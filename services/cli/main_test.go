@@ -139,6 +139,7 @@ func TestScripts(t *testing.T) {
 		Dir:      filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DATA", dataDir(t))
+			env.Setenv("LOG", filepath.Join(clustertest.Module(t, "services"), "eventlog", "testdata", "v1", "v0.2.0"))
 			env.Setenv("SERVER", c.server)
 			env.Setenv("WORKER", c.workers[0])
 			env.Setenv("SHARED1", shared[0])
