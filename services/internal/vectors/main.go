@@ -45,6 +45,7 @@ func run(ctx context.Context, args []string) error {
 	case "api":
 		apiVersions(w)
 		apiErrors(w)
+		answers(w)
 	default:
 		return fmt.Errorf("no surface %q", args[0])
 	}
