@@ -269,3 +269,71 @@ func TestFunctionsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// Values of every type go to a function and come back as they are, whichever rows are alive and NULL.
+func TestFunctionsOfEveryType(t *testing.T) {
+	echo := func(args []arrow.Array, _ int) (arrow.Array, error) { args[0].Retain(); return args[0], nil }
+	values := map[string]string{
+		"boolean": "x % 2 = 0", "tinyint": "x", "usmallint": "x", "ubigint": "x", "real": "x / 4", "double precision": "x / 3", "decimal(9,2)": "x", "decimal(38,4)": "x * 1e20",
+		"varchar": "repeat('ä', x::integer)", "bytea": "'a' || x", "date": "DATE '2000-01-01' + x::integer", "time": "TIME '10:00' + x * INTERVAL '1 s'", "timestamp": "TIMESTAMP '2000-01-01 10:00' + x * INTERVAL '1 s'",
+		"timestamp with time zone": "TIMESTAMP '2000-01-01 10:00' + x * INTERVAL '1 s'", "interval": "x * INTERVAL '1 month 1 s'", "bigint[]": "array[x, NULL]", `struct("a b" varchar, n bigint[])`: "ROW('q', array[x])",
+	}
+	for typ, value := range values {
+		strict := call("echo", "("+typ+") RETURNS "+typ, function.Strict, echo)
+		called := call("called", "("+typ+") RETURNS "+typ, function.Called, echo)
+		e, err := engine.New(engine.WithFunction(strict), engine.WithFunction(called))
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := " FROM (SELECT x, CASE WHEN x % 5 <> 0 THEN CAST(" + value + " AS " + typ + ") END AS v FROM generate_series(0, 99) s(x)) t WHERE x % 3 = 0 ORDER BY x"
+		want, err := ask(t.Context(), e, "SELECT v, v"+from)
+		if err != nil {
+			t.Errorf("%s: %v", typ, err)
+			continue
+		}
+		if got := answer(t, e, "SELECT echo(v), called(v)"+from); got != want {
+			t.Errorf("%s: %s, want %s", typ, got, want)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestVariadicAndCalledOnNull(t *testing.T) {
+	count := func(args []arrow.Array, rows int) (arrow.Array, error) {
+		out := make([]int64, rows)
+		for _, a := range args {
+			for i := range rows {
+				if a.IsValid(i) {
+					out[i]++
+				}
+			}
+		}
+		return int64s(out...), nil
+	}
+	e, err := engine.New(
+		engine.WithFunction(call("given", "(BIGINT, VARIADIC BIGINT) RETURNS BIGINT", function.Called, count)),
+		engine.WithFunction(call("all_given", "(BIGINT, VARIADIC BIGINT) RETURNS BIGINT", function.Strict, count)),
+		engine.WithFunction(call("nothing_given", "() RETURNS BIGINT", function.Strict, count)),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	for sql, want := range map[string]string{
+		"SELECT given(1, NULL, 3), given(NULL, NULL), all_given(1, 2, 3), all_given(1, NULL)":                             "2 0 3 NULL",
+		"SELECT given(x, y), all_given(x, y) FROM (VALUES (1, 2), (NULL, 2), (NULL, NULL::BIGINT)) t(x, y) ORDER BY y, x": "2 2,1 NULL,0 NULL",
+		"SELECT nothing_given() FROM (VALUES (1), (2)) t(x)":                                                              "0,0",
+		// NULL is no reason to drop the rows of an outer join: a function that sees it may make something of it.
+		"SELECT count(*) FROM (VALUES (1), (2)) a(x) LEFT JOIN (VALUES (1)) b(y) ON x = y WHERE given(y, y) = 0":     "1",
+		"SELECT count(*) FROM (VALUES (1), (2)) a(x) LEFT JOIN (VALUES (1)) b(y) ON x = y WHERE all_given(y, y) = 2": "1",
+	} {
+		if got := answer(t, e, sql); got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
+		}
+	}
+	if _, err := ask(t.Context(), e, "SELECT given(1)"); sqlerr.CodeOf(err) != sqlerr.UnknownFunction || !strings.Contains(err.Error(), "given(bigint, bigint, …)") {
+		t.Errorf("too few arguments: %v", err)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/fletchdb/fletch/engine"
 	"github.com/fletchdb/fletch/engine/codec"
 	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/engine/sqltype"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
 	planv1 "github.com/fletchdb/fletch/gen/go/fletch/plan/v1"
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
@@ -526,6 +527,12 @@ func TestPlansThatAreRefused(t *testing.T) {
 		}
 		return n
 	}
+	bigint := &planv1.Type{Kind: planv1.TypeKind(sqltype.Int64)}
+	lacking := &planv1.Node{Node: &planv1.Node_Project{Project: &planv1.Project{
+		Input: nested(0), Names: []string{"x"}, Expressions: []*planv1.Expression{{Expression: &planv1.Expression_Call{Call: &planv1.Call{
+			Function: "half", Type: bigint, User: &planv1.UserFunction{Version: "1"},
+		}}}},
+	}}}
 	for _, tc := range []struct {
 		name   string
 		change func(*workerv1.SetPlanRequest)
@@ -544,6 +551,7 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{"batches too large", func(r *workerv1.SetPlanRequest) { r.Options = &workerv1.TaskOptions{BatchRows: 1 << 20} }, connect.CodeInvalidArgument},
 		{"600 levels", func(r *workerv1.SetPlanRequest) { r.Fragment.Root = nested(600) }, connect.CodeInvalidArgument},
 		{"30,000 levels", func(r *workerv1.SetPlanRequest) { r.Fragment.Root = nested(30_000) }, connect.CodeInvalidArgument},
+		{"a function that the worker does not have", func(r *workerv1.SetPlanRequest) { r.Fragment.Root = lacking }, connect.CodeInvalidArgument},
 		{"5 MiB", func(r *workerv1.SetPlanRequest) { r.Token = make([]byte, 5<<20) }, connect.CodeResourceExhausted},
 	} {
 		req := c.plans("q1", "SELECT count(*) FROM lineitem", 2)[0]
@@ -553,6 +561,9 @@ func TestPlansThatAreRefused(t *testing.T) {
 		var rpc *connect.Error
 		if errors.As(err, &rpc) && len(rpc.Message()) > 1024 {
 			t.Errorf("%s: a message of %d bytes", tc.name, len(rpc.Message()))
+		}
+		if strings.Contains(tc.name, "function") && !strings.Contains(rpc.Message(), `this process does not have function half(), version "1"`) {
+			t.Errorf("%s: %v", tc.name, rpc)
 		}
 	}
 	if l := c.load(); l.GetTasks() != 0 {
