@@ -39,9 +39,12 @@ type Session struct {
 }
 
 type sessionTable struct {
-	rows    *memory.Table
-	notNull []bool
-	version int
+	rows        *memory.Table
+	notNull     []bool
+	key         []int // columns of the primary key; nil without
+	constraints []constraint
+	defaults    []ast.Expr // by column; nil: NULL
+	version     int
 }
 
 type sessionView struct {
@@ -168,7 +171,7 @@ func (s planner) createTable(ctx context.Context, st *ast.CreateTable) (*Plan, e
 			}
 		}
 		fields = append(fields, f)
-		t.notNull = append(t.notNull, c.NotNull || c.PrimaryKey)
+		t.notNull, t.defaults = append(t.notNull, c.NotNull), append(t.defaults, c.Default)
 	}
 	var made int64
 	if st.Query != nil {
@@ -195,8 +198,19 @@ func (s planner) createTable(ctx context.Context, st *ast.CreateTable) (*Plan, e
 	} else {
 		t.rows = memory.New(fields)
 	}
-	if err := t.check(t.rows); err != nil {
+	if err := t.constrain(st); err != nil {
+		return nil, err
+	}
+	if err := s.holds(ctx, name, t, t.rows, t.rows); err != nil {
 		return nil, sqlerr.At(err, st.At())
+	}
+	for i, d := range t.defaults {
+		if d == nil {
+			continue
+		}
+		if _, err := s.defaultOf(ctx, d, t.rows.Fields()[i]); err != nil {
+			return nil, err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,16 +318,6 @@ func (s planner) collect(ctx context.Context, plan *Plan, root physical.Node) ([
 	}
 }
 
-// check refuses rows with NULL where there may be none.
-func (t *sessionTable) check(rows *memory.Table) error {
-	for c, notNull := range t.notNull {
-		if notNull && rows.Nulls(c) > 0 {
-			return sqlerr.Newf(sqlerr.NotNull, sqlerr.Pos{}, "null value in column %q violates not-null constraint", rows.Fields()[c].Name)
-		}
-	}
-	return nil
-}
-
 func (s planner) insert(ctx context.Context, st *ast.Insert) (*Plan, error) {
 	name := st.Table.Last().Name
 	s.mu.Lock()
@@ -327,18 +331,23 @@ func (s planner) insert(ctx context.Context, st *ast.Insert) (*Plan, error) {
 			WithHint("only tables that CREATE TABLE made take rows")
 	}
 	fields := t.rows.Fields()
-	if st.Query == nil {
-		return nil, sqlerr.New(sqlerr.Unsupported, st.At(), "INSERT … DEFAULT VALUES is not supported")
+	plan := constant(&physical.Values{Rows: [][]expr.Value{{}}}) // of DEFAULT VALUES
+	if q := t.withDefaults(st); q != nil {
+		var err error
+		if plan, err = s.query(ctx, q, nil); err != nil {
+			return nil, err
+		}
 	}
-	plan, err := s.query(ctx, st.Query, nil)
+	root, err := arrange(plan.Root, fields, st, func(i int) (expr.Expr, error) {
+		if i >= len(t.defaults) || t.defaults[i] == nil {
+			return &expr.Literal{Value: expr.NullOf(fields[i].Type)}, nil
+		}
+		return s.defaultOf(ctx, t.defaults[i], fields[i])
+	})
 	if err != nil {
 		return nil, err
 	}
-	root, err := arrange(plan.Root, fields, st)
-	if err != nil {
-		return nil, err
-	}
-	if root, err = assign(root, fields, st.Query.At()); err != nil {
+	if root, err = assign(root, fields, st.At()); err != nil {
 		return nil, err
 	}
 	batches, err := s.collect(ctx, plan, root)
@@ -346,12 +355,15 @@ func (s planner) insert(ctx context.Context, st *ast.Insert) (*Plan, error) {
 		return nil, err
 	}
 	added := memory.New(fields).With(batches...)
-	if err := t.check(added); err != nil {
+	if err := s.holds(ctx, name, t, t.rows.With(batches...), added); err != nil {
 		return nil, sqlerr.At(err, st.At())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.tables[name]
+	if now != nil && now.version != t.version && len(t.constraints) > 0 {
+		return nil, sqlerr.Newf(sqlerr.ObjectNotInState, st.Table.At(), "table %q was changed meanwhile", name).WithHint("insert again")
+	}
 	if now == nil || now.version != t.version && !slices.EqualFunc(now.rows.Fields(), fields, func(a, b physical.Field) bool { return a.Name == b.Name && a.Type.Equal(b.Type) }) {
 		return nil, sqlerr.Newf(sqlerr.UnknownTable, st.Table.At(), "table %q was dropped or replaced meanwhile", name)
 	}
@@ -359,12 +371,14 @@ func (s planner) insert(ctx context.Context, st *ast.Insert) (*Plan, error) {
 		return nil, err
 	}
 	s.serial++
-	s.tables[name] = &sessionTable{rows: now.rows.With(batches...), notNull: now.notNull, version: s.serial}
+	next := *now
+	next.rows, next.version = now.rows.With(batches...), s.serial
+	s.tables[name] = &next
 	return counted(added.Rows()), nil
 }
 
-// arrange puts the columns of what is inserted into the table's order; columns that are not given are NULL.
-func arrange(root physical.Node, fields []physical.Field, st *ast.Insert) (physical.Node, error) {
+// arrange puts the columns of what is inserted into the table's order; absent gives those that are not given.
+func arrange(root physical.Node, fields []physical.Field, st *ast.Insert, absent func(column int) (expr.Expr, error)) (physical.Node, error) {
 	in := root.Schema()
 	from := make([]int, len(fields)) // column of in, −1: NULL
 	for i := range from {
@@ -381,6 +395,7 @@ func arrange(root physical.Node, fields []physical.Field, st *ast.Insert) (physi
 		return i, nil
 	}
 	switch {
+	case st.Query == nil:
 	case st.ByName:
 		for k, f := range in {
 			i, err := column(f.Name, st.Query.At())
@@ -412,7 +427,11 @@ func arrange(root physical.Node, fields []physical.Field, st *ast.Insert) (physi
 	for i, f := range fields {
 		p.Names = append(p.Names, f.Name)
 		if from[i] < 0 {
-			p.Exprs = append(p.Exprs, &expr.Literal{Value: expr.NullOf(f.Type)})
+			v, err := absent(i)
+			if err != nil {
+				return nil, err
+			}
+			p.Exprs = append(p.Exprs, v)
 			continue
 		}
 		c := in[from[i]]
@@ -527,7 +546,7 @@ func (c *snapshot) Table(ctx context.Context, name string) (*catalog.Table, erro
 	}
 	path := fmt.Sprintf("memory:%s@%d", name, t.version)
 	c.used[path] = t.rows
-	out := &catalog.Table{Name: name, Format: physical.Memory, Rows: t.rows.Rows(), Files: []physical.File{{Path: path, Size: t.rows.Bytes()}}}
+	out := &catalog.Table{Name: name, Format: physical.Memory, Rows: t.rows.Rows(), Key: t.key, Files: []physical.File{{Path: path, Size: t.rows.Bytes()}}}
 	for i, f := range t.rows.Fields() {
 		out.Columns = append(out.Columns, catalog.Column{Name: f.Name, Type: f.Type, Nullable: i >= len(t.notNull) || !t.notNull[i]})
 	}

@@ -26,7 +26,7 @@ func TestLogic(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := slt.Play(context.Background(), script, e.NewSession().Querier())
+			report, err := slt.Play(context.Background(), script, e.NewSession().Querier(), slt.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -309,9 +309,7 @@ func (s planner) execute(ctx context.Context, st *ast.Execute) (*Plan, error) {
 
 // constantOf computes an expression that reads nothing.
 func (s planner) constantOf(ctx context.Context, e ast.Expr) (expr.Value, error) {
-	plan, err := s.query(ctx, &ast.Query{Span: ast.Span{Pos: e.At()}, Body: &ast.Select{
-		Span: ast.Span{Pos: e.At()}, Items: []ast.SelectItem{&ast.SelectExpr{Span: ast.Span{Pos: e.At()}, Expr: e}},
-	}}, nil)
+	plan, err := s.query(ctx, selectOf(e), nil)
 	if err != nil {
 		return expr.Value{}, err
 	}

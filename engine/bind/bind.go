@@ -40,7 +40,7 @@ const maxRelations = 20_000
 // Query binds a query. The error is a *sqlerr.Error, of a catalog or with a place in the statement: what the statement asks for and
 // Fletch has not is code feature_not_supported.
 func Query(ctx context.Context, q *ast.Query, cat catalog.Catalog, cfg Config) (*logical.Plan, error) {
-	b := &binder{ctx: ctx, catalog: cat, cfg: cfg, names: map[expr.ColumnID]string{}}
+	b := &binder{ctx: ctx, catalog: cat, cfg: cfg, names: map[expr.ColumnID]string{}, keys: map[expr.ColumnID]determinant{}}
 	rel, err := b.query(q, &scope{})
 	if err != nil {
 		return nil, err
@@ -61,8 +61,16 @@ type binder struct {
 	relations  int
 	carried    int // columns that joins see
 	recursions int32
-	called     []*function.Signature    // that are not built in, each once
-	names      map[expr.ColumnID]string // columns of tables with their table, for messages
+	called     []*function.Signature         // that are not built in, each once
+	names      map[expr.ColumnID]string      // columns of tables with their table, for messages
+	keys       map[expr.ColumnID]determinant // of columns of which others are known to decide the value
+}
+
+// A determinant is a column and those that decide its value: rows with the same values in them have the same in it. They are the primary
+// key of its table, or the groups of its aggregate.
+type determinant struct {
+	of  *expr.Column
+	key []expr.ColumnID
 }
 
 // A bound is a relation that is bound: a plan and the names of its columns, which are node's in this order but may be fewer

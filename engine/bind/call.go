@@ -2,6 +2,7 @@ package bind
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fletchdb/fletch/engine/ast"
 	"github.com/fletchdb/fletch/engine/expr"
@@ -38,10 +39,14 @@ func (x *exprBinder) call(e *ast.FuncCall) (expr.Expr, error) {
 		return nil, sqlerr.Newf(sqlerr.UnknownFunction, e.Name.Pos, "function %s does not exist", e.Name.String()).
 			WithHint("functions stand in no schema: write %s", name)
 	}
+	if l := e.Name.Last(); l.Quoted && name != strings.ToLower(name) {
+		return nil, sqlerr.Newf(sqlerr.UnknownFunction, e.Name.Pos, "function %s does not exist", e.Name.String()).
+			WithHint("names in double quotes keep their case: write %s", strings.ToLower(name))
+	}
 	switch {
 	case e.WithinGroup != nil && (e.Over != nil || !orders(name)):
 		return nil, unsupported(e.Pos, "WITHIN GROUP")
-	case e.Nulls != ast.NullTreatmentDefault && e.Over == nil:
+	case e.Nulls != ast.NullTreatmentDefault && e.Over == nil && !takesNulls(name):
 		return nil, unsupported(e.Pos, "%s", e.Nulls)
 	}
 	if name == "struct_pack" {
@@ -148,6 +153,13 @@ func (x *exprBinder) aggregate(e *ast.FuncCall, name string) (expr.Expr, error) 
 			return nil, err
 		}
 	}
+	if e.Nulls == ast.IgnoreNulls {
+		present := expr.Expr(&expr.IsNull{At: expr.At{P: e.Pos}, X: a.Args[0], Negated: true})
+		if a.Filter != nil {
+			present = expr.NewAnd(a.Filter, present)
+		}
+		a.Filter = present
+	}
 	for _, k := range by {
 		at := slices.IndexFunc(args, func(arg expr.Expr) bool { return expr.Equal(arg, k.Expr) })
 		switch {
@@ -171,6 +183,12 @@ func (x *exprBinder) aggregate(e *ast.FuncCall, name string) (expr.Expr, error) 
 	c := *x.group.aggregate(x.b, a, label)
 	c.P = e.Pos
 	return &c, nil
+}
+
+// takesNulls tells whether IGNORE NULLS or RESPECT NULLS may follow an aggregate: where rows with NULL are counted.
+func takesNulls(name string) bool {
+	a := expr.LookupAggregate(name)
+	return a != nil && (a.Name == "first" || a.Name == "last" || a.Name == "array_agg")
 }
 
 // orders tells whether WITHIN GROUP may follow a call of name.

@@ -34,6 +34,22 @@ func (b *binder) tableFunction(t *ast.TableFunction, name string, outer *scope, 
 	if t.Alias != nil {
 		rel.name = t.Alias.Name.Name
 	}
+	if len(lists) == 1 && lists[0].Type().Kind == sqltype.Struct && !t.Ordinality { // one row of its fields
+		p := &logical.Project{Input: e.Input}
+		for _, f := range lists[0].Type().Fields {
+			v, err := expr.NewField(lists[0], f.Name, t.Pos)
+			if err == nil {
+				v, err = settle(v)
+			}
+			if err != nil {
+				return source{}, err
+			}
+			c := b.fresh(f.Name, v)
+			p.Items = append(p.Items, logical.Item{Col: c, Expr: v})
+			rel.cols = append(rel.cols, column{name: f.Name, col: c})
+		}
+		return source{p, []*relation{rel}}, renameColumns(rel, t.Alias)
+	}
 	for _, l := range lists {
 		it, err := b.elements(l, name)
 		if err != nil {
@@ -53,31 +69,46 @@ func (b *binder) tableFunction(t *ast.TableFunction, name string, outer *scope, 
 	return source{narrow(e, rel.cols), []*relation{rel}}, renameColumns(rel, t.Alias)
 }
 
-// An expansion is lists whose elements are rows, side by side.
+// An expansion is lists whose elements are rows, side by side. Lists within lists are rows before: all that stand as deep.
 type expansion struct {
-	lists []logical.Item
-	below *expansion // rows already where these are computed; may be nil
+	lists  []logical.Item
+	nested [][]logical.Item // the innermost first
+	below  *expansion       // rows already where these are computed; may be nil
 }
 
-// add is the column of a list's elements, the same for equal lists.
-func (x *expansion) add(it logical.Item) *expr.Column {
+// add is the column of a list's elements, the same for equal lists. depth is 0 for a list that stands in no other, else how many lists
+// deep it is, itself among them.
+func (x *expansion) add(it logical.Item, depth int) *expr.Column {
 	for at := x; at != nil; at = at.below {
-		for _, have := range at.lists {
+		for _, have := range *at.level(depth) {
 			if expr.Equal(have.Expr, it.Expr) {
 				return have.Col
 			}
 		}
 	}
-	x.lists = append(x.lists, it)
+	level := x.level(depth)
+	*level = append(*level, it)
 	return it.Col
+}
+
+func (x *expansion) level(depth int) *[]logical.Item {
+	if depth == 0 {
+		return &x.lists
+	}
+	for len(x.nested) < depth {
+		x.nested = append(x.nested, nil)
+	}
+	return &x.nested[depth-1]
 }
 
 // over is n with the elements, n itself where there are no lists.
 func (x *expansion) over(n logical.Node) logical.Node {
-	if len(x.lists) == 0 {
-		return n
+	for _, lists := range append(x.nested[:len(x.nested):len(x.nested)], x.lists) {
+		if len(lists) > 0 {
+			n = &logical.Expand{Input: n, Lists: lists}
+		}
 	}
-	return &logical.Expand{Input: n, Lists: x.lists}
+	return n
 }
 
 // unnest binds a list of the SELECT list whose elements are rows.
@@ -85,8 +116,9 @@ func (x *exprBinder) unnest(e *ast.FuncCall) (expr.Expr, error) {
 	if x.rows == nil {
 		return nil, sqlerr.Newf(sqlerr.Unsupported, e.Pos, "set-returning functions are not allowed in %s", x.clause).WithHint("call unnest in FROM")
 	}
+	depth := 0
 	inner := *x
-	inner.rows, inner.clause = nil, "arguments of a set-returning function"
+	inner.within = &depth
 	args, err := inner.args(e)
 	if err != nil {
 		return nil, err
@@ -98,7 +130,41 @@ func (x *exprBinder) unnest(e *ast.FuncCall) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.rows.add(it), nil
+	if x.within == nil {
+		return x.rows.add(it, 0), nil
+	}
+	*x.within = max(*x.within, depth+1)
+	return x.rows.add(it, depth+1), nil
+}
+
+// fields are the items of an item unnest(struct), one for each field, called as the field is; nil for any other item.
+func (s *selection) fields(x *exprBinder, it item) ([]item, error) {
+	call, ok := it.ast.(*ast.FuncCall)
+	if !ok || call.Name.Last().Name != "unnest" || len(call.Args) != 1 || call.Over != nil {
+		return nil, nil
+	}
+	try := *x // its type says what the call means: nothing of this may stay
+	group, windows := *s.group, *s.windows
+	try.applies, try.group, try.windows, try.rows = new([]*logical.Apply), &group, &windows, &expansion{}
+	of, err := try.expr(call.Args[0].Value)
+	if err != nil || of.Type().Kind != sqltype.Struct {
+		return nil, nil // whoever binds the call says what is wrong
+	}
+	if of, err = x.expr(call.Args[0].Value); err != nil {
+		return nil, err
+	}
+	var out []item
+	for _, f := range of.Type().Fields {
+		e, err := expr.NewField(of, f.Name, it.pos)
+		if err == nil {
+			e, err = settle(e)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, item{name: f.Name, expr: e, pos: it.pos})
+	}
+	return out, nil
 }
 
 // expandLists makes rows of the SELECT list's lists, once groups and windows are computed. A subquery that is compared with an
@@ -108,8 +174,10 @@ func (s *selection) expandLists() error {
 		return nil
 	}
 	elems := logical.ColSet{}
-	for _, it := range s.rows.lists {
-		elems[it.Col.ID] = true
+	for _, lists := range append(s.rows.nested, s.rows.lists) {
+		for _, it := range lists {
+			elems[it.Col.ID] = true
+		}
 	}
 	var before, after []*logical.Apply
 	for _, a := range s.ofOutputs {

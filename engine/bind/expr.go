@@ -27,6 +27,8 @@ type exprBinder struct {
 	inWindow bool
 	// rows takes the lists met whose elements are to be rows; nil: they cannot be here.
 	rows *expansion
+	// within is set in the list of an unnest: how deep the lists in it are.
+	within *int
 	// inAggregate is set within the arguments of an aggregate.
 	inAggregate bool
 	// named is an expression that stands alone under the name as.
@@ -513,6 +515,9 @@ func (x *exprBinder) caseOf(e *ast.Case) (expr.Expr, error) {
 }
 
 func (x *exprBinder) cast(e *ast.Cast) (expr.Expr, error) {
+	if digits, precision := wholeDigits(e.Type); digits > 0 {
+		return x.castWhole(e, digits, precision)
+	}
 	t, err := typeName(e.Type)
 	if err != nil {
 		return nil, err
@@ -522,4 +527,38 @@ func (x *exprBinder) cast(e *ast.Cast) (expr.Expr, error) {
 		return nil, err
 	}
 	return expr.NewCast(v, t, e.Try, e.Pos)
+}
+
+// wholeDigits is how many digits before the point are zero in DECIMAL(p, −n), and p; zero of any other type.
+func wholeDigits(t *ast.TypeName) (digits, precision int) {
+	if typeKinds[t.Name] != sqltype.Decimal || len(t.Mods) != 2 || len(t.Dims) > 0 {
+		return 0, 0
+	}
+	p, err1 := strconv.Atoi(t.Mods[0].Value)
+	n, err2 := strconv.Atoi(t.Mods[1].Value)
+	if err1 != nil || err2 != nil || n >= 0 || n < -sqltype.MaxPrecision || p < 1 || p > sqltype.MaxPrecision {
+		return 0, 0
+	}
+	return -n, p
+}
+
+// castWhole is a cast to DECIMAL(p, −n): rounded to tens, hundreds and so on, of p + n digits.
+func (x *exprBinder) castWhole(e *ast.Cast, digits, precision int) (expr.Expr, error) {
+	v, err := x.expr(e.Expr)
+	if err != nil {
+		return nil, err
+	}
+	if v.Type().Kind != sqltype.Decimal {
+		exact := sqltype.DecimalOf(sqltype.MaxPrecision, defaultScale)
+		if v.Type().IsInteger() {
+			exact = sqltype.DecimalOf(20, 0)
+		}
+		if v, err = expr.NewCast(v, exact, e.Try, e.Pos); err != nil {
+			return nil, err
+		}
+	}
+	if v, err = expr.NewCall("round", []expr.Expr{v, expr.NewLiteral(expr.IntValue(integer, -int64(digits)), e.Pos)}, e.Pos); err != nil {
+		return nil, err
+	}
+	return expr.NewCast(v, sqltype.DecimalOf(min(precision+digits, sqltype.MaxPrecision), 0), e.Try, e.Pos)
 }

@@ -205,6 +205,15 @@ func (b *binder) scan(tab *catalog.Table, name string, alias *ast.TableAlias, po
 		s.Cols, s.Index = append(s.Cols, col), append(s.Index, i)
 		rel.cols = append(rel.cols, column{name: c.Name, col: col})
 	}
+	if len(tab.Key) > 0 {
+		var key []expr.ColumnID
+		for _, at := range tab.Key {
+			key = append(key, s.Cols[at].ID)
+		}
+		for _, c := range s.Cols {
+			b.keys[c.ID] = determinant{c, key}
+		}
+	}
 	return source{s, []*relation{rel}}, renameColumns(rel, alias)
 }
 

@@ -274,8 +274,10 @@ func (s *selection) aggregate() error {
 	for i := range s.items {
 		s.items[i].expr = up.lift(s.items[i].expr)
 	}
-	for i := range s.rows.lists {
-		s.rows.lists[i].Expr = up.lift(s.rows.lists[i].Expr)
+	for _, lists := range append(s.rows.nested[:len(s.rows.nested):len(s.rows.nested)], s.rows.lists) {
+		for i := range lists {
+			lists[i].Expr = up.lift(lists[i].Expr)
+		}
 	}
 	if s.having != nil {
 		s.having = up.lift(s.having)
@@ -306,7 +308,16 @@ func (s *selection) aggregate() error {
 	if len(g.sets) > 1 {
 		s.node = s.b.groupingSets(g, up.items, input)
 	} else {
-		s.node = &logical.Aggregate{Input: input, Groups: g.items, Aggs: g.aggs}
+		s.node = &logical.Aggregate{Input: input, Groups: up.items, Aggs: g.aggs}
+		if len(g.items) > 0 {
+			var key []expr.ColumnID
+			for _, it := range g.items {
+				key = append(key, it.Col.ID)
+			}
+			for _, a := range g.aggs {
+				s.b.keys[a.Col.ID] = determinant{a.Col, key}
+			}
+		}
 	}
 	if s.having != nil {
 		s.node = &logical.Filter{Input: attach(s.node, s.ofHaving), Cond: s.having}
@@ -388,12 +399,31 @@ func (l *lifter) lift(e expr.Expr) expr.Expr {
 		}
 	}
 	if c, ok := e.(*expr.Column); ok {
-		if l.input[c.ID] && !l.own[c.ID] && l.err == nil {
+		if l.input[c.ID] && !l.own[c.ID] && !l.determined(c.ID) && l.err == nil {
 			l.err = ungrouped(l.b, c)
 		}
 		return e
 	}
 	return expr.Map(e, l.lift)
+}
+
+// determined tells whether the groups' keys decide the value of a column, so that it has one in a group; it is a key then too.
+func (l *lifter) determined(id expr.ColumnID) bool {
+	d, ok := l.b.keys[id]
+	if !ok || l.fresh {
+		return false
+	}
+	for _, k := range d.key {
+		if !l.hasKey(k) {
+			return false
+		}
+	}
+	l.items = append(l.items[:len(l.items):len(l.items)], logical.Pass(d.of))
+	return true
+}
+
+func (l *lifter) hasKey(id expr.ColumnID) bool {
+	return slices.ContainsFunc(l.items, func(it logical.Item) bool { return it.IsPass() && it.Col.ID == id })
 }
 
 func ungrouped(b *binder, c *expr.Column) error {
@@ -421,7 +451,7 @@ func (l *lifter) check(a *logical.Apply) {
 			l.err = unsupported(a.Pos, "a subquery that reads the outer query's groups, with grouping sets").WithHint("group in a subquery in FROM")
 			return
 		}
-		if !slices.ContainsFunc(l.items, func(it logical.Item) bool { return it.IsPass() && it.Col.ID == id }) {
+		if !l.hasKey(id) && !l.determined(id) {
 			l.err = sqlerr.Newf(sqlerr.Grouping, a.Pos, "subquery uses ungrouped column %q from outer query", l.b.names[id]).
 				WithHint("add the column to GROUP BY")
 		}

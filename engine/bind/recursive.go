@@ -81,6 +81,16 @@ func (b *binder) stepColumns(step, base bound, pos sqlerr.Pos, name string) (bou
 		return bound{}, sqlerr.New(sqlerr.Syntax, pos, "each UNION query must have the same number of columns").
 			WithHint("the first has %d, this one %d", len(base.cols), len(step.cols))
 	}
+	types := make([]sqltype.Type, len(step.cols))
+	for i, c := range step.cols { // a bare string is of the type that its column has
+		if types[i] = c.col.Typ; types[i].Kind == sqltype.Null {
+			types[i] = base.cols[i].col.Typ
+		}
+	}
+	step, err := b.coerceColumns(step, types)
+	if err != nil {
+		return bound{}, err
+	}
 	p := &logical.Project{Input: step.node}
 	out, same := bound{node: p}, true
 	for i, c := range step.cols {

@@ -204,7 +204,16 @@ func (s *selection) bindItem(x *exprBinder, it item) (expr.Expr, error) {
 
 func (s *selection) bindItems(keepUnknown bool) error {
 	x := &exprBinder{b: s.b, scope: s.scope, clause: "SELECT", applies: &s.ofOutputs, group: s.group, windows: s.windows, rows: &s.rows}
-	for i := range s.items {
+	for i := 0; i < len(s.items); i++ {
+		parts, err := s.fields(x, s.items[i])
+		if err != nil {
+			return err
+		}
+		if parts != nil {
+			s.items = slices.Replace(s.items, i, i+1, parts...)
+			i += len(parts) - 1
+			continue
+		}
 		if x.named = nil; s.items[i].name != outputName(s.items[i].ast) {
 			x.named, x.as = s.items[i].ast, s.items[i].name
 		}

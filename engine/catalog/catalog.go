@@ -29,6 +29,7 @@ type Table struct {
 	Columns []Column
 	Files   []physical.File
 	Rows    int64 // in all files; negative: unknown
+	Key     []int // positions of the columns of the primary key, which are different in all rows and never NULL; nil: none is known
 }
 
 // A Column is a column of a table.

@@ -388,7 +388,42 @@ func newArrowCast(args []Expr, pos sqlerr.Pos) (Expr, error) {
 	if !ok {
 		return nil, sqlerr.Newf(sqlerr.InvalidParameter, l.P, "no Arrow type %q", l.Value.Str).WithHint("types are written as arrow_typeof does, such as 'Int32' or 'Decimal128(10, 2)'")
 	}
+	if args[0].Type().IsInteger() {
+		if e, err := arrowInstant(args[0], t, l.Value.Str, pos); e != nil || err != nil {
+			return e, err
+		}
+	}
 	return NewCast(args[0], t, false, pos)
+}
+
+// arrowInstant is the date or time that an integer is in Arrow: so many days or parts of a second since 1970, or since midnight. It is
+// nil where t is neither.
+func arrowInstant(n Expr, t sqltype.Type, name string, pos sqlerr.Pos) (Expr, error) {
+	from := "to_timestamp_micros"
+	switch {
+	case name == "Date64", strings.Contains(name, "Millisecond"), strings.Contains(name, "(ms"):
+		from = "to_timestamp_millis"
+	case strings.Contains(name, "Nanosecond"), strings.Contains(name, "(ns"):
+		from = "to_timestamp_nanos"
+	case strings.Contains(name, "(Second"), strings.Contains(name, "(s"):
+		from = "to_timestamp_seconds"
+	}
+	switch t.Kind {
+	case sqltype.Date:
+		epoch := NewLiteral(IntValue(t, 0), pos)
+		days, err := NewCast(n, sqltype.Of(sqltype.Int32), false, pos)
+		if err != nil {
+			return nil, err
+		}
+		return newCall("+", []Expr{epoch, days}, pos)
+	case sqltype.Time, sqltype.Timestamp, sqltype.TimestampTZ:
+		at, err := newCall(from, []Expr{n}, pos)
+		if err != nil {
+			return nil, err
+		}
+		return NewCast(at, t, false, pos)
+	}
+	return nil, nil
 }
 
 func newCall(name string, args []Expr, pos sqlerr.Pos) (Expr, error) {

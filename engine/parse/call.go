@@ -244,7 +244,7 @@ func (p *parser) callEnd(c *ast.FuncCall) {
 		c.Filter = p.expr()
 		p.expect(')')
 	}
-	if p.peek(2).kw == kwOver { // f(g(x) IGNORE NULLS) is f's
+	if p.peek(2).kind != ')' { // f(g(x) IGNORE NULLS) is f's
 		if n := p.nullTreatment(); n != ast.NullTreatmentDefault {
 			c.Nulls = n
 		}

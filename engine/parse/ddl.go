@@ -153,7 +153,13 @@ func (p *parser) tableConstraint() *ast.TableConstraint {
 
 func (p *parser) columnDef() *ast.ColumnDef {
 	start := p.tok.start
-	c := &ast.ColumnDef{Name: p.identifier("a column")}
+	c := &ast.ColumnDef{}
+	switch p.tok.kw {
+	case kwUser, kwCurrentUser, kwCurrentDate, kwCurrentTime, kwCurrentTimestamp: // which t.user can name
+		c.Name = p.label()
+	default:
+		c.Name = p.identifier("a column")
+	}
 	if p.tok.kind != ',' && p.tok.kind != ')' {
 		c.Type = p.typeName()
 	}

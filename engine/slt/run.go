@@ -6,7 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -58,7 +61,8 @@ type Report struct {
 	Run, Passed, Failed int
 	LeftOut             map[string]int // by reason
 	Failures            []Failure
-	Left                []Failure // what was left out, and why
+	Reasons             map[Verdict]map[string]int // of failures, by what a Known says of them; nil: none was asked
+	Left                []Failure                  // what was left out, and why
 }
 
 // Add puts another report to r.
@@ -85,12 +89,25 @@ const (
 	reasonPlan     = "expects another engine's plan"
 	reasonFile     = "needs a file that is not there"
 	reasonSettings = "needs another engine's settings"
+	reasonSample   = "is not of the sample"
 	reasonEngine   = "is for other engines (skipif, onlyif)"
 )
 
-// Play runs a script's records in order in one session.
-func Play(ctx context.Context, s *Script, q Querier) (Report, error) {
-	p := &player{script: s, querier: q, missing: map[string]bool{}, labels: map[string]string{}}
+// A Config is how records are played. The zero Config plays them as they are written.
+type Config struct {
+	AnyOrder bool // rows of a query without ORDER BY may come in any order
+	Some     int  // of the queries of SQLite's suite, one in so many is asked; 0 and 1: all
+}
+
+// Play runs a script's records in order in one session. Files that they write below "test_files/scratch" are in a folder of Play's
+// own.
+func Play(ctx context.Context, s *Script, q Querier, cfg Config) (Report, error) {
+	dir, err := os.MkdirTemp("", "fletch-slt-")
+	if err != nil {
+		return Report{}, fmt.Errorf("make a folder for what logic tests write: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	p := &player{script: s, querier: q, cfg: cfg, scratch: dir, missing: map[string]bool{}, labels: map[string]string{}}
 	for _, r := range s.Records {
 		if err := p.play(ctx, r); err != nil {
 			return p.report, err
@@ -102,8 +119,11 @@ func Play(ctx context.Context, s *Script, q Querier) (Report, error) {
 type player struct {
 	script  *Script
 	querier Querier
+	cfg     Config
+	scratch string // folder of what the script writes
 	report  Report
-	missing map[string]bool   // tables that are not there because a file is not
+	queries int               // met so far
+	missing map[string]bool   // tables that are not there, or without rows, because a file is not there
 	labels  map[string]string // the answer of a label
 }
 
@@ -111,6 +131,12 @@ var (
 	creates  = regexp.MustCompile(`(?is)^\s*create\s+(?:or\s+replace\s+)?(?:external\s+|temporary\s+|temp\s+|unbounded\s+external\s+)*(?:table|view)\s+(?:if\s+not\s+exists\s+)?("[^"]+"|[\w.]+)`)
 	settings = regexp.MustCompile(`(?is)^\s*(?:set|reset)\s+"?datafusion\.`)
 	explains = regexp.MustCompile(`(?is)^\s*explain\b`)
+	copies   = regexp.MustCompile(`(?is)^\s*copy\s+("[^"]+"|[\w.]+)\s+from\s+'([^']*)'`)
+	inserts  = regexp.MustCompile(`(?is)^\s*insert\s+into\s+("[^"]+"|[\w.]+)`)
+	scratch  = regexp.MustCompile(`test_files/scratch/[^'"\s]*`)
+	words    = regexp.MustCompile(`\w+`)
+	ordered  = regexp.MustCompile(`(?i)\border\s+by\b`)
+	inner    = regexp.MustCompile(`\([^()]*\)`)
 	names    = regexp.MustCompile(`"([^"]+)"`)
 )
 
@@ -118,14 +144,23 @@ func (p *player) play(ctx context.Context, r Record) error {
 	leave := func(reason string) {
 		p.report.leave(reason, 1)
 		p.report.Left = append(p.report.Left, Failure{r, reason})
-		if m := creates.FindStringSubmatch(r.SQL); m != nil {
-			p.missing[strings.ToLower(strings.Trim(m[1], `"`))] = true
+		for _, makes := range []*regexp.Regexp{creates, copies, inserts} {
+			if m := makes.FindStringSubmatch(r.SQL); m != nil {
+				p.missing[strings.ToLower(strings.Trim(m[1], `"`))] = true
+			}
 		}
 	}
 	switch {
 	case r.skipped != "":
 		p.report.leave(reasonEngine, 1)
 		return nil
+	case r.Kind == Query && p.script.Flavour == SQLite && p.cfg.Some > 1:
+		if p.queries++; p.queries%p.cfg.Some != 0 {
+			p.report.leave(reasonSample, 1)
+			return nil
+		}
+	}
+	switch {
 	case settings.MatchString(r.SQL):
 		leave(reasonSettings)
 		return nil
@@ -133,22 +168,58 @@ func (p *player) play(ctx context.Context, r Record) error {
 		leave(reasonPlan)
 		return nil
 	}
-	res, err := p.querier.Run(ctx, r.SQL)
+	if m := copies.FindStringSubmatch(r.SQL); m != nil {
+		if _, err := os.Stat(m[2]); errors.Is(err, fs.ErrNotExist) {
+			leave(reasonFile)
+			return nil
+		}
+	}
+	sql, err := p.inScratch(r.SQL)
+	if err != nil {
+		return err
+	}
+	res, err := p.querier.Run(ctx, sql)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err != nil && p.lacksFile(err) {
+	if err != nil && sql == r.SQL && p.lacksFile(err) { // files that the script itself writes are not another's
+		leave(reasonFile)
+		return nil
+	}
+	why := p.judge(r, res, err)
+	if why != "" && p.readsMissing(r.SQL) {
 		leave(reasonFile)
 		return nil
 	}
 	p.report.Run++
-	if why := p.judge(r, res, err); why != "" {
+	if why != "" {
 		p.report.Failed++
 		p.report.Failures = append(p.report.Failures, Failure{r, why})
 		return nil
 	}
 	p.report.Passed++
+	if m := creates.FindStringSubmatch(r.SQL); m != nil {
+		delete(p.missing, strings.ToLower(strings.Trim(m[1], `"`)))
+	}
 	return nil
+}
+
+// inScratch is a statement whose files below test_files/scratch are in the player's folder, with the folders above them made.
+func (p *player) inScratch(sql string) (string, error) {
+	var failed error
+	out := scratch.ReplaceAllStringFunc(sql, func(path string) string {
+		path = filepath.Join(p.scratch, strings.TrimPrefix(path, "test_files/scratch"))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			failed = fmt.Errorf("make a folder for what logic tests write: %w", err)
+		}
+		return path
+	})
+	return out, failed
+}
+
+// readsMissing tells whether a statement names a table that lacks a file.
+func (p *player) readsMissing(sql string) bool {
+	return len(p.missing) > 0 && slices.ContainsFunc(words.FindAllString(sql, -1), func(w string) bool { return p.missing[strings.ToLower(w)] })
 }
 
 // lacksFile tells whether a statement failed since a file of the suite is not there, or a table that would have been made of one.
@@ -201,7 +272,51 @@ func (p *player) judge(r Record, res *Result, err error) string {
 	if p.script.Flavour == SQLite {
 		return p.judgeValues(r, res)
 	}
-	return judgeRows(r, res)
+	if p.cfg.AnyOrder && r.Sort != "valuesort" && !orders(r.SQL) {
+		r.Sort = "rowsort"
+	}
+	why := judgeRows(r, res, func(_ sqltype.Type, text string) string { return text })
+	if why != "" && judgeRows(r, res, written) == "" {
+		return ""
+	}
+	return why
+}
+
+// orders tells whether a query says the order of its rows: an ORDER BY that stands in no parentheses.
+func orders(sql string) bool {
+	for {
+		out := inner.ReplaceAllString(sql, "")
+		if out == sql {
+			return ordered.MatchString(sql)
+		}
+		sql = out
+	}
+}
+
+// written is a value as DataFusion's runner writes it, where that is not PostgreSQL's way.
+func written(t sqltype.Type, text string) string {
+	switch t.Kind {
+	case sqltype.Binary:
+		return strings.TrimPrefix(text, `\x`)
+	case sqltype.Timestamp, sqltype.TimestampTZ:
+		text = strings.Replace(text, " ", "T", 1)
+		if base, ok := strings.CutSuffix(text, "+00"); ok && t.Kind == sqltype.TimestampTZ {
+			return thousandths(base) + "Z"
+		}
+		return thousandths(text)
+	case sqltype.Time:
+		return thousandths(text)
+	}
+	return text
+}
+
+// thousandths writes a fraction of seconds with three, six or nine digits.
+func thousandths(text string) string {
+	_, fraction, ok := strings.Cut(text, ".")
+	if !ok || len(fraction)%3 == 0 {
+		return text
+	}
+	return text + strings.Repeat("0", 3-len(fraction)%3)
 }
 
 // judgeValues compares as SQLite does: one value per line, or the MD5 of all.
@@ -278,8 +393,8 @@ func sqliteValue(letter byte, v *string) string {
 	return s
 }
 
-// judgeRows compares as DataFusion does: one row per line, its values with a space between.
-func judgeRows(r Record, res *Result) string {
+// judgeRows compares as DataFusion does: one row per line, its values, as write gives them, with a space between.
+func judgeRows(r Record, res *Result, write func(t sqltype.Type, text string) string) string {
 	got := make([]string, len(res.Rows))
 	for i, row := range res.Rows {
 		cells := make([]string, len(row))
@@ -290,7 +405,7 @@ func judgeRows(r Record, res *Result) string {
 			case *v == "":
 				cells[c] = "(empty)"
 			default:
-				cells[c] = strings.ReplaceAll(*v, "\n", `\n`)
+				cells[c] = strings.ReplaceAll(write(res.Types[c], *v), "\n", `\n`)
 			}
 		}
 		got[i] = strings.Join(cells, " ")

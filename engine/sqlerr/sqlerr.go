@@ -36,6 +36,8 @@ const (
 	InvalidRegex      Code = "invalid_regular_expression"   // 2201B
 	InvalidUTF8       Code = "character_not_in_repertoire"  // 22021
 	NotNull           Code = "not_null_violation"           // 23502
+	UniqueViolation   Code = "unique_violation"             // 23505
+	CheckViolation    Code = "check_violation"              // 23514
 	Cardinality       Code = "cardinality_violation"        // 21000: a scalar subquery with more than one row
 	StatementTooLarge Code = "statement_too_complex"        // 54001
 	MemoryLimit       Code = "memory_limit"                 // 53200

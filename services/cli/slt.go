@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +17,8 @@ func sltCommand(p *process) *cobra.Command {
 	var (
 		format  string
 		verbose bool
+		known   string
+		suite   string
 	)
 	cmd := &cobra.Command{
 		Use:    "slt FILES",
@@ -37,12 +39,31 @@ func sltCommand(p *process) *cobra.Command {
 				for _, f := range report.Failures {
 					_, _ = fmt.Fprintf(p.err, "%s: %s\n%s\n\n", f.Record.Where(), f.Why, f.Record.SQL)
 				}
+				for _, f := range report.Left {
+					_, _ = fmt.Fprintf(p.err, "%s: left out: %s\n", f.Record.Where(), f.Why)
+				}
 			}
-			return printReport(p, report, format)
+			var wrong []string
+			if known != "" {
+				k, err := slt.ReadKnown(known)
+				if err != nil {
+					return usagef("%w", err)
+				}
+				wrong = k.Settle(&report, suite)
+			}
+			if err := printReport(p, report, format); err != nil {
+				return err
+			}
+			if len(wrong) > 0 {
+				return fmt.Errorf("%d records are not as %s says:\n%s", len(wrong), known, strings.Join(wrong, "\n"))
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "tell of each record that failed")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "tell of each record that failed or was left out")
+	cmd.Flags().StringVar(&known, "known", "", "list of records known not to pass, with reasons")
+	cmd.Flags().StringVar(&suite, "suite", ".", "folder from which that list names files")
 	return cmd
 }
 
@@ -53,7 +74,7 @@ func playFiles(ctx context.Context, files []string, session func() slt.Querier) 
 			return total, usagef("%w", err)
 		}
 		q := session()
-		report, err := slt.Play(ctx, script, q)
+		report, err := slt.Play(ctx, script, q, slt.Config{})
 		_ = q.Close()
 		if err != nil {
 			return total, err
@@ -71,14 +92,6 @@ func printReport(p *process, r slt.Report, format string) error {
 		}
 		return json.NewEncoder(p.out).Encode(map[string]any{"run": r.Run, "passed": r.Passed, "failed": r.Failed, "left_out": left})
 	}
-	_, err := fmt.Fprintf(p.out, "run %d, passed %d, failed %d\n", r.Run, r.Passed, r.Failed)
-	var reasons []string
-	for reason := range r.LeftOut {
-		reasons = append(reasons, reason)
-	}
-	slices.Sort(reasons)
-	for _, reason := range reasons {
-		_, err = fmt.Fprintf(p.out, "left out %d: %s\n", r.LeftOut[reason], reason)
-	}
+	_, err := fmt.Fprint(p.out, r.String())
 	return err
 }

@@ -49,7 +49,7 @@ var rpcCodes = map[sqlerr.Code]connect.Code{
 	sqlerr.FileDenied: connect.CodePermissionDenied, sqlerr.IO: connect.CodeInternal, sqlerr.InvalidPlan: connect.CodeInvalidArgument,
 	sqlerr.NoWorker: connect.CodeUnavailable, sqlerr.WorkerLost: connect.CodeUnavailable, sqlerr.VersionMismatch: connect.CodeFailedPrecondition,
 	sqlerr.Draining: connect.CodeUnavailable, sqlerr.Unauthenticated: connect.CodeUnauthenticated,
-	sqlerr.NotNull: connect.CodeInvalidArgument, sqlerr.ObjectNotInState: connect.CodeFailedPrecondition, sqlerr.UnknownSetting: connect.CodeInvalidArgument, sqlerr.FunctionFailed: connect.CodeInvalidArgument, sqlerr.Internal: connect.CodeInternal,
+	sqlerr.NotNull: connect.CodeInvalidArgument, sqlerr.UniqueViolation: connect.CodeInvalidArgument, sqlerr.CheckViolation: connect.CodeInvalidArgument, sqlerr.ObjectNotInState: connect.CodeFailedPrecondition, sqlerr.UnknownSetting: connect.CodeInvalidArgument, sqlerr.FunctionFailed: connect.CodeInvalidArgument, sqlerr.Internal: connect.CodeInternal,
 }
 
 func TestEveryCodeHasAnRPCCode(t *testing.T) {

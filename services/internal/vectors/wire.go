@@ -80,7 +80,7 @@ var codes = []sqlerr.Code{
 	sqlerr.Syntax, sqlerr.UnknownColumn, sqlerr.UnknownTable, sqlerr.UnknownFunction, sqlerr.AmbiguousColumn, sqlerr.AmbiguousFunction, sqlerr.DuplicateAlias,
 	sqlerr.DuplicateObject, sqlerr.Grouping, sqlerr.Windowing, sqlerr.DatatypeMismatch, sqlerr.CannotCoerce, sqlerr.InvalidReference, sqlerr.Unsupported,
 	sqlerr.DivisionByZero, sqlerr.OutOfRange, sqlerr.InvalidText, sqlerr.InvalidDatetime, sqlerr.DatetimeOverflow, sqlerr.InvalidParameter, sqlerr.InvalidRegex,
-	sqlerr.InvalidUTF8, sqlerr.NotNull, sqlerr.Cardinality, sqlerr.StatementTooLarge, sqlerr.MemoryLimit, sqlerr.DiskFull, sqlerr.TooManyQueries, sqlerr.Canceled,
+	sqlerr.InvalidUTF8, sqlerr.NotNull, sqlerr.UniqueViolation, sqlerr.CheckViolation, sqlerr.Cardinality, sqlerr.StatementTooLarge, sqlerr.MemoryLimit, sqlerr.DiskFull, sqlerr.TooManyQueries, sqlerr.Canceled,
 	sqlerr.Timeout, sqlerr.FileNotFound, sqlerr.FileCorrupt, sqlerr.FileChanged, sqlerr.FileDenied, sqlerr.IO, sqlerr.InvalidPlan, sqlerr.NoWorker,
 	sqlerr.WorkerLost, sqlerr.VersionMismatch, sqlerr.Draining, sqlerr.Unauthenticated, sqlerr.ObjectNotInState, sqlerr.UnknownSetting, sqlerr.FunctionFailed, sqlerr.Internal,
 }
