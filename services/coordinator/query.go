@@ -56,6 +56,7 @@ type query struct {
 	mu       sync.Mutex
 	opened   uint32 // attempts that were opened, refused ones too
 	attempts uint32 // attempts that ran
+	queued   time.Duration
 	cohort   *cohort
 	workers  []resolver.Worker
 	progress map[taskRef]*workerv1.TaskProgress
@@ -261,7 +262,9 @@ func (c *Coordinator) plan(ctx context.Context, q *query, w wish) (*engine.Plan,
 		return plan, nil, err
 	}
 	w.fits = p.fits
+	began := time.Now()
 	chosen, err := c.admit(ctx, w)
+	q.waited(time.Since(began))
 	if err != nil {
 		if p.refused != nil {
 			err = p.refused
@@ -281,6 +284,13 @@ func (c *Coordinator) wishOf(q *query) wish {
 		w.ramped = q.session.ramped(c.steering, q.id)
 	}
 	return w
+}
+
+// waited adds to the time that q has waited to be admitted.
+func (q *query) waited(d time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.queued += d
 }
 
 // runsOn is the cohort of q's last attempt; zero while there was none.
@@ -330,7 +340,7 @@ func (q *query) end(err error) *apiv1.QueryEnd {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e := &apiv1.QueryEnd{
-		QueryId: q.id, Rows: uint64(q.rows), Attempts: q.attempts, Elapsed: durationpb.New(time.Since(q.started)), Scanned: &apiv1.ScanTotals{},
+		QueryId: q.id, Rows: uint64(q.rows), Attempts: q.attempts, Elapsed: durationpb.New(time.Since(q.started)), Queued: durationpb.New(q.queued), Scanned: &apiv1.ScanTotals{},
 	}
 	if q.cohort != nil {
 		e.Cohort = q.cohort.key.Message()

@@ -32,6 +32,9 @@ const (
 	tick        = 10 * time.Millisecond // asks that are due closer to each other begin together
 )
 
+// maxAbilities is how many workers' capabilities are kept for others that have the same.
+const maxAbilities = 64
+
 // A Worker is an address that the resolver names and who was there when it was last asked. It is a value: nobody changes it.
 type Worker struct {
 	URL      string
@@ -63,6 +66,7 @@ type Poller struct {
 	first      int      // places of the first list that were not asked yet; -1: there was no list yet
 	well, sick int      // asks on their way
 	changed    chan struct{}
+	abilities  map[string]*identityv1.Capabilities // by digest, so that workers that can run the same share one
 }
 
 // A place is an address and what is known of it.
@@ -299,6 +303,7 @@ func (p *Poller) ask(ctx context.Context, at *place, running *int) {
 		p.mu.Lock()
 		before := at.worker
 		p.mu.Unlock()
+		began := time.Now()
 		info, err := at.info(ctx, before)
 		p.mu.Lock()
 		again := at.early && ctx.Err() == nil
@@ -307,7 +312,7 @@ func (p *Poller) ask(ctx context.Context, at *place, running *int) {
 			*running--
 			at.asking = false
 			if ctx.Err() == nil && p.places[before.URL] == at {
-				p.take(at, info, err)
+				p.take(at, began, info, err)
 			}
 		}
 		p.mu.Unlock()
@@ -336,8 +341,23 @@ func (a *place) info(ctx context.Context, before Worker) (*identityv1.WorkerInfo
 	return info, nil
 }
 
-// take notes what a worker answered. p.mu is held.
-func (p *Poller) take(at *place, info *identityv1.WorkerInfoResponse, err error) {
+// share gives all workers that can run the same one copy of what that is: it is most of what is known of them. p.mu is held.
+func (p *Poller) share(info *identityv1.WorkerInfoResponse) {
+	digest := info.GetCapabilitiesDigest()
+	if known := p.abilities[digest]; known != nil && info.GetProtocol() == identity.Protocol() {
+		info.Capabilities = known
+		return
+	}
+	if len(p.abilities) >= maxAbilities || p.abilities == nil {
+		p.abilities = map[string]*identityv1.Capabilities{}
+	}
+	if info.GetProtocol() == identity.Protocol() { // of others the digest was not compared
+		p.abilities[digest] = info.GetCapabilities()
+	}
+}
+
+// take notes what a worker answered that was asked at a time. p.mu is held.
+func (p *Poller) take(at *place, began time.Time, info *identityv1.WorkerInfoResponse, err error) {
 	old, asked := at.worker, at.asked
 	w := &at.worker
 	w.Err = err
@@ -352,6 +372,7 @@ func (p *Poller) take(at *place, info *identityv1.WorkerInfoResponse, err error)
 			pause = rand.N(pollEvery) // workers that came together are asked apart from now on
 		}
 		at.failures = 0
+		p.share(info)
 		w.Info, w.Seen = info, time.Now()
 		if !isOf(old.Identity, info) {
 			w.Identity = &identityv1.Identity{
@@ -359,7 +380,7 @@ func (p *Poller) take(at *place, info *identityv1.WorkerInfoResponse, err error)
 			}
 		}
 	}
-	at.due = time.Now().Add(pause)
+	at.due = began.Add(pause)
 	switch {
 	case err != nil && (!asked || old.Err == nil):
 		p.log.Warn("worker does not answer", "url", w.URL, "error", err)
