@@ -165,8 +165,14 @@ func (g *grammar) relation(depth int) (from *term, s *scope) {
 		q, out, _ := g.query(depth-1, nil, nil)
 		refs, names := outputs(out)
 		if len(refs) > 1 && g.p(15) {
-			inner := seq("(SELECT * ", g.one("EXCLUDE", "EXCLUDE"), " (c0) FROM (", q, ") AS ", g.name("a"), "(", list(", ", names...), ")) AS ", a)
-			return inner, &scope{refs: qualified(a, refs[1:]), rows: g.bound, ties: true}
+			change := "EXCLUDE (c0)"
+			if g.p(50) {
+				change = "REPLACE (nullif(c0, c0) AS c0)"
+			} else {
+				refs = refs[1:]
+			}
+			inner := seq("(SELECT * ", change, " FROM (", q, ") AS ", g.name("a"), "(", list(", ", names...), ")) AS ", a)
+			return inner, &scope{refs: qualified(a, refs), rows: g.bound, ties: true}
 		}
 		return seq("(", q, ") AS ", a, "(", list(", ", names...), ")"), &scope{refs: qualified(a, refs), rows: g.bound, ties: true}
 	}
@@ -281,7 +287,22 @@ func (g *grammar) join(depth int, s *scope) *term {
 		return ok
 	}
 	var on *term
+	id := func(refs []ref) int {
+		n := 0
+		for _, r := range refs {
+			if strings.HasSuffix(r.text, ".id") {
+				n++
+			}
+		}
+		return n
+	}
 	switch {
+	case id(s.refs) == 1 && id(more.refs) == 1 && g.p(12):
+		on = seq(g.one(" USING (id)", " USING (k)", " USING (id, k)"))
+		if g.p(30) && kind != "SEMI JOIN" && kind != "ANTI JOIN" {
+			kind, on = "NATURAL "+kind, seq()
+		}
+		s.rows = max(s.rows, more.rows) * 3
 	case small && g.p(6):
 		on = seq()
 		kind = g.one("CROSS JOIN", "POSITIONLESS")
@@ -415,7 +436,9 @@ func (g *grammar) grouped(from, where, distinct *term, s *scope, want []kind) (*
 			texts = append(texts, k.text)
 		}
 		clause := seq(list(", ", texts...))
-		switch pick(g.r, 60, 13, 13, 14) {
+		switch pick(g.r, 52, 13, 13, 14, 8) {
+		case 4:
+			clause = seq("ALL")
 		case 1:
 			clause, sets = seq("ROLLUP(", clause, ")"), true
 		case 2:
