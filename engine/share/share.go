@@ -19,13 +19,17 @@ const (
 )
 
 // Plan is root with every subplan that is worth it and stands in several places made once. A subplan that gives its rows in an order,
-// that may give others each time, or whose scans leave rows out for joins outside of it, stays as it is.
+// or that may give others each time, stays as it is; so does one whose scans leave rows out for joins outside of it, wherever it
+// stands: if it has to be computed whole in one place, the others may as well have that.
 func Plan(root physical.Node) physical.Node {
-	s := &sharer{classes: map[string]int{}, class: map[physical.Node]int{}, open: map[physical.Node]bool{}, seen: map[int]int{}, made: map[int]*physical.Shared{}}
+	s := &sharer{
+		classes: map[string]int{}, class: map[physical.Node]int{}, open: map[physical.Node]bool{}, seen: map[int]int{}, whole: map[int]physical.Node{},
+		made: map[int]*physical.Shared{},
+	}
 	s.classify(root)
 	s.count(root)
-	for _, n := range s.seen {
-		if n > 1 {
+	for c := range s.seen {
+		if s.shared(c) {
 			return s.replace(root)
 		}
 	}
@@ -37,6 +41,7 @@ type sharer struct {
 	class   map[physical.Node]int  // nodes of one class give the same rows; 0: like no other
 	open    map[physical.Node]bool // a scan below looks at a runtime filter from outside
 	seen    map[int]int            // places, by class
+	whole   map[int]physical.Node  // a node of the class that is not open
 	made    map[int]*physical.Shared
 }
 
@@ -93,6 +98,9 @@ func (s *sharer) classify(n physical.Node) (probes, builds map[int32]bool) {
 func (s *sharer) count(n physical.Node) {
 	if s.worthwhile(n) {
 		c := s.class[n]
+		if !s.open[n] {
+			s.whole[c] = n
+		}
 		if s.seen[c]++; s.seen[c] > 1 {
 			return
 		}
@@ -105,12 +113,20 @@ func (s *sharer) count(n physical.Node) {
 	}
 }
 
+func (s *sharer) shared(class int) bool { return s.seen[class] > 1 && s.whole[class] != nil }
+
 func (s *sharer) replace(n physical.Node) physical.Node {
-	c := s.class[n]
-	shared := s.worthwhile(n) && s.seen[c] > 1
-	if shared && s.made[c] != nil {
+	if c := s.class[n]; s.worthwhile(n) && s.shared(c) {
+		if s.made[c] == nil {
+			s.made[c] = &physical.Shared{Input: s.below(s.whole[c])}
+		}
 		return s.made[c]
 	}
+	return s.below(n)
+}
+
+// below is n with what is shared below it.
+func (s *sharer) below(n physical.Node) physical.Node {
 	if _, ok := n.(*physical.Recursive); ok {
 		return n
 	}
@@ -118,16 +134,11 @@ func (s *sharer) replace(n physical.Node) physical.Node {
 	for i, k := range n.Children() {
 		kids[i] = s.replace(k)
 	}
-	out := physical.WithChildren(n, kids)
-	if shared {
-		s.made[c] = &physical.Shared{Input: out}
-		return s.made[c]
-	}
-	return out
+	return physical.WithChildren(n, kids)
 }
 
 func (s *sharer) worthwhile(n physical.Node) bool {
-	if s.class[n] == 0 || s.open[n] || ordered(n) {
+	if s.class[n] == 0 || ordered(n) {
 		return false
 	}
 	if _, ok := n.(*physical.Shared); ok {
@@ -173,7 +184,7 @@ func effort(n physical.Node) (read float64, work bool) {
 }
 
 // A key describes a node without its inputs: nodes with equal keys and inputs of equal classes give the same rows. Names and what
-// the planner expects do not count, nor which number a runtime filter has.
+// the planner expects do not count, nor do runtime filters.
 type key struct {
 	b      []byte
 	unlike bool // no other node gives the same
@@ -242,9 +253,6 @@ func (k *key) node(n physical.Node) {
 			k.text(c.Type.String())
 		}
 		k.expr(n.Filter)
-		for _, r := range n.Runtime {
-			k.number(r.Column)
-		}
 	case *physical.Values:
 		k.number(len(n.Fields))
 		for _, row := range n.Rows {
@@ -270,9 +278,6 @@ func (k *key) node(n physical.Node) {
 		k.flag(n.NullAware)
 		k.text(fmt.Sprint(n.NullEqual))
 		k.positions(n.Output)
-		for _, r := range n.Runtime {
-			k.number(r.Key)
-		}
 	case *physical.LoopJoin:
 		k.number(int(n.Kind))
 		k.expr(n.Cond)
