@@ -157,7 +157,7 @@ type load struct {
 	MemoryUsed      string
 }
 
-func (c *cluster) load(ctx context.Context, p *process) (load, error) {
+func (p *process) load(ctx context.Context) (load, error) {
 	var got struct{ Load load }
 	err := post(ctx, p.url+"/fletch.worker.v1.WorkerService/WorkerInfo", &got)
 	return got.Load, err
@@ -167,7 +167,7 @@ func (c *cluster) load(ctx context.Context, p *process) (load, error) {
 func (c *cluster) busy(ctx context.Context) error {
 	return until(ctx, 20*time.Second, "every worker has tasks", func() bool {
 		for _, w := range c.workers {
-			if l, err := c.load(ctx, w); err != nil || l.Tasks == 0 {
+			if l, err := w.load(ctx); err != nil || l.Tasks == 0 {
 				return false
 			}
 		}
@@ -180,7 +180,7 @@ func (c *cluster) idle(ctx context.Context) (time.Duration, error) {
 	begin := time.Now()
 	err := until(ctx, 20*time.Second, "the workers hold nothing", func() bool {
 		for _, w := range c.workers {
-			if l, err := c.load(ctx, w); err != nil || l.Attempts+l.Tasks > 0 {
+			if l, err := w.load(ctx); err != nil || l.Attempts+l.Tasks > 0 {
 				return false
 			}
 		}

@@ -101,7 +101,7 @@ func (c *cluster) working(ctx context.Context) error {
 	}
 	return until(ctx, 20*time.Second, "a worker uses memory", func() bool {
 		for _, w := range c.workers {
-			if l, err := c.load(ctx, w); err == nil && l.MemoryUsed != "" && l.MemoryUsed != "0" {
+			if l, err := w.load(ctx); err == nil && l.MemoryUsed != "" && l.MemoryUsed != "0" {
 				return true
 			}
 		}

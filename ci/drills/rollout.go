@@ -322,6 +322,15 @@ func (r *roll) list(workers ...*process) error {
 	return os.Rename(fresh, r.workersFile)
 }
 
+// endWorker ends a worker, while it runs part of a query where its cohort is the current one.
+func (r *roll) endWorker(ctx context.Context, w *process) (inFlight int64, err error) {
+	_ = until(ctx, time.Second, "it has an attempt", func() bool {
+		l, err := w.load(ctx)
+		return err == nil && l.Attempts > 0
+	})
+	return r.end(ctx, w, r.kill)
+}
+
 // end tells a process to end, or ends it, when a query is on its way, and waits until it is gone.
 func (r *roll) end(ctx context.Context, p *process, kill bool) (inFlight int64, err error) {
 	if err := until(ctx, 20*time.Second, "a query is on its way", func() bool { inFlight = r.load.asking.Load(); return inFlight > 0 }); err != nil {
@@ -388,7 +397,7 @@ func (r *roll) inPlace(program string) func(context.Context) error {
 			if version == "v1" && place == fleetSize-1 {
 				r.novelty(false)
 			}
-			inFlight, err := r.end(ctx, predecessor, r.kill)
+			inFlight, err := r.endWorker(ctx, predecessor)
 			if err != nil {
 				return err
 			}
@@ -425,7 +434,7 @@ func (r *roll) newAddresses(program string) func(context.Context) error {
 			if version == "v1" && place == fleetSize-1 {
 				r.novelty(false)
 			}
-			inFlight, err := r.end(ctx, predecessor, r.kill)
+			inFlight, err := r.endWorker(ctx, predecessor)
 			if err != nil {
 				return err
 			}
