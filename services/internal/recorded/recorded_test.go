@@ -11,11 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
 )
@@ -95,9 +97,6 @@ func TestChangesOfTheSchema(t *testing.T) {
 	dir := releases(t)[0]
 	released := schema(t, dir)
 	recorded := files(t, filepath.Base(dir))
-	message := func(f *descriptorpb.FileDescriptorProto, name string) *descriptorpb.DescriptorProto {
-		return f.GetMessageType()[slices.IndexFunc(f.GetMessageType(), func(m *descriptorpb.DescriptorProto) bool { return m.GetName() == name })]
-	}
 	field := func(m *descriptorpb.DescriptorProto, name string) *descriptorpb.FieldDescriptorProto {
 		return m.GetField()[slices.IndexFunc(m.GetField(), func(f *descriptorpb.FieldDescriptorProto) bool { return f.GetName() == name })]
 	}
@@ -108,10 +107,7 @@ func TestChangesOfTheSchema(t *testing.T) {
 	}{
 		{"a field more", "query", func(f *descriptorpb.FileDescriptorProto) {
 			m := message(f, "QueryEnd")
-			m.Field = append(m.Field, &descriptorpb.FieldDescriptorProto{
-				Name: proto.String("new"), JsonName: proto.String("new"), Number: proto.Int32(900),
-				Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
-			})
+			m.Field = append(m.Field, addition())
 		}, ""},
 		{"an enum value more", "cluster", func(f *descriptorpb.FileDescriptorProto) {
 			e := f.GetEnumType()[0]
@@ -161,6 +157,63 @@ func TestChangesOfTheSchema(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server may set what came since: readers of the release see the rest as before, in binary and in JSON.
+func TestAdditionsInAnswers(t *testing.T) {
+	released := schema(t, releases(t)[0])
+	set := &descriptorpb.FileDescriptorSet{}
+	released.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		p := protodesc.ToFileDescriptorProto(f)
+		if p.GetName() == "fletch/api/v1/cluster.proto" {
+			m := message(p, "Worker")
+			m.Field = append(m.Field, addition())
+			p.EnumType[0].Value = append(p.GetEnumType()[0].GetValue(), &descriptorpb.EnumValueDescriptorProto{Name: proto.String("WORKER_STATE_NEW"), Number: proto.Int32(900)})
+		}
+		set.File = append(set.File, p)
+		return true
+	})
+	changed, err := protodesc.NewFiles(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	method, err := methodOf(changed, "ClusterService", "ListWorkers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := dynamicpb.NewMessage(method.Output())
+	workers := method.Output().Fields().ByName("workers")
+	w := answer.Mutable(workers).List().AppendMutable().Message()
+	fields := w.Descriptor().Fields()
+	w.Set(fields.ByName("url"), protoreflect.ValueOfString("http://w"))
+	w.Set(fields.ByName("new"), protoreflect.ValueOfString("new"))
+	w.Set(fields.ByName("state"), protoreflect.ValueOfEnum(900))
+	binary, err1 := proto.Marshal(answer)
+	text, err2 := protojson.Marshal(answer)
+	if err1 != nil || err2 != nil || !bytes.Contains(text, []byte("WORKER_STATE_NEW")) {
+		t.Fatal(err1, err2, string(text))
+	}
+	for codec, b := range map[string][]byte{"binpb": binary, "json": text} {
+		path := filepath.Join(t.TempDir(), "ClusterService.ListWorkers.new."+codec)
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := Compare(path, released, changed); err != nil {
+			t.Errorf("%s: %v", codec, err)
+		}
+	}
+}
+
+// addition is a field that a later minor version brings.
+func addition() *descriptorpb.FieldDescriptorProto {
+	return &descriptorpb.FieldDescriptorProto{
+		Name: proto.String("new"), JsonName: proto.String("new"), Number: proto.Int32(900),
+		Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+	}
+}
+
+func message(f *descriptorpb.FileDescriptorProto, name string) *descriptorpb.DescriptorProto {
+	return f.GetMessageType()[slices.IndexFunc(f.GetMessageType(), func(m *descriptorpb.DescriptorProto) bool { return m.GetName() == name })]
 }
 
 // Damaged recordings are refused, not taken for something else.
