@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestDialectListsDeliberateDifferences holds docs/dialect.md to the list that the comparison goes by.
@@ -78,5 +83,46 @@ func TestShrink(t *testing.T) {
 	q.shrink(100, func() bool { return regexp.MustCompile(`g\(`).MatchString(q.text()) })
 	if want := "SELECT g(x) FROM r"; q.text() != want {
 		t.Errorf("got %s", q.text())
+	}
+}
+
+// A still peer answers when its context ends, or, deaf, when it is let go.
+type still struct {
+	embedded
+	deaf chan struct{}
+}
+
+func (s *still) query(ctx context.Context, _ string) (rows, error) {
+	if s.deaf != nil {
+		<-s.deaf
+		return nil, nil
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestHang tells a peer that stands still, whether or not it hears its deadline, from one that answers.
+func TestHang(t *testing.T) {
+	for _, deaf := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFuzz(config{deadline: 20 * time.Second, stacks: io.Discard})
+			p := &still{}
+			if deaf {
+				p.deaf = make(chan struct{})
+				defer close(p.deaf)
+			}
+			if _, err := f.ask(p, ""); !errors.Is(err, errHang) {
+				t.Errorf("deaf %v: %v", deaf, err)
+			}
+		})
+	}
+	f := newFuzz(config{deadline: 20 * time.Second, stacks: io.Discard})
+	e := &embedded{}
+	if err := e.load(t.TempDir(), 1, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if out, err := f.ask(e, "SELECT 1"); err != nil || len(out) != 1 {
+		t.Errorf("%v, %v", out, err)
 	}
 }

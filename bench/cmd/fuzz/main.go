@@ -13,7 +13,7 @@ import (
 func main() {
 	minutes := flag.Float64("minutes", 30, "how long")
 	pairings := flag.String("pairings", "duckdb,cluster", "what embedded is compared with: duckdb, cluster or both")
-	c := config{}
+	c := config{stacks: os.Stderr}
 	flag.Uint64Var(&c.seed, "seed", uint64(time.Now().UnixNano()), "what tables and queries are made from")
 	flag.Uint64Var(&c.first, "set", 0, "begin with this set of tables, to see a difference again")
 	flag.Uint64Var(&c.sets, "sets", 1<<40, "end after so many sets")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -25,6 +26,7 @@ type config struct {
 	pairings           []string
 	found              string
 	complete, examples bool
+	stacks             io.Writer // gets those of all goroutines where one stands still
 }
 
 type fuzz struct {
@@ -159,7 +161,7 @@ func (f *fuzz) ask(p peer, text string) (out rows, err error) {
 	case <-time.After(f.deadline):
 		hang = fmt.Errorf("%w: it does not end at its deadline", errHang)
 	}
-	_, _ = stacks.WriteTo(os.Stderr)
+	_, _ = stacks.WriteTo(f.stacks)
 	return nil, hang
 }
 
