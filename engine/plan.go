@@ -99,7 +99,7 @@ func (s planner) queryWith(ctx context.Context, q *ast.Query, params []expr.Valu
 	if err != nil {
 		return nil, err
 	}
-	best, err := optimize.Plan(ctx, bound, optimize.Config{Trace: trace})
+	best, err := optimize.Plan(ctx, bound, optimize.Config{Trace: trace, OrderSeed: s.orderSeed()})
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,22 @@ var (
 	quotients = &setting{"fletch.division_by_zero", "error", "what dividing by zero gives: error, null, or infinity where DOUBLE PRECISION has it", checkQuotients}
 	version   = &setting{"fletch.worker_version", "", "version of the workers that statements of this session run on; empty is the server's policy", checkVersion}
 	settings  = []*setting{quotients, version, timeout, zone}
+
+	orders = &setting{"fletch.join_order_seed", "0", "other join orders than the one that is expected to cost least, for judging it; 0 is that one", checkSeed} // not for users: SHOW ALL does not list it
 )
+
+func checkSeed(v string) (string, error) {
+	if _, err := strconv.ParseUint(v, 10, 64); err != nil {
+		return "", sqlerr.Newf(sqlerr.InvalidParameter, sqlerr.Pos{}, "invalid value for parameter \"fletch.join_order_seed\": %.40q", v).WithHint("write a number")
+	}
+	return v, nil
+}
+
+// orderSeed is what SET fletch.join_order_seed says.
+func (s *Session) orderSeed() uint64 {
+	n, _ := strconv.ParseUint(s.setting(orders), 10, 64) // checked when it was set
+	return n
+}
 
 var zeroDivisions = map[string]bind.ZeroDivision{"error": bind.ZeroFails, "null": bind.ZeroNull, "infinity": bind.ZeroInfinity}
 
@@ -130,6 +145,9 @@ func checkZone(v string) (string, error) {
 
 func findSetting(name string, pos sqlerr.Pos) (*setting, error) {
 	var names []string
+	if name == orders.name {
+		return orders, nil
+	}
 	for _, f := range settings {
 		if f.name == name {
 			return f, nil

@@ -17,6 +17,9 @@ type Config struct {
 	Trace func(rule string, root logical.Node)
 	// Until, if not empty, is the last rule to run: for tests and for people who look for a rule's fault.
 	Until string
+	// OrderSeed, if not 0, makes order_joins choose by expectations that are off by factors which follow from it: for judging whether
+	// the order chosen by the true ones is any good.
+	OrderSeed uint64
 }
 
 // A rule rewrites a plan, or gives back the node that it was given where it has nothing to do. It keeps the root's columns.
@@ -60,7 +63,7 @@ func Plan(ctx context.Context, p *logical.Plan, cfg Config) (*logical.Plan, erro
 }
 
 func apply(ctx context.Context, rules []rule, p *logical.Plan, cfg Config) (*logical.Plan, error) {
-	o := &optimizer{ctx: ctx, est: estimate.New(), last: greatest(p.Root)}
+	o := &optimizer{ctx: ctx, est: estimate.New(), last: greatest(p.Root), seed: cfg.OrderSeed}
 	root := p.Root
 	if cfg.Trace != nil {
 		cfg.Trace("", root)
@@ -106,6 +109,7 @@ type optimizer struct {
 	ctx  context.Context // of this one call to Plan; what a rule gives once it has ended is not used
 	est  *estimate.Estimator
 	last expr.ColumnID
+	seed uint64 // Config.OrderSeed
 }
 
 // fresh makes a column that nothing gives yet.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"math/bits"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/fletchdb/fletch/engine/estimate"
@@ -522,9 +523,18 @@ func (g *group) attach(a *joinPlan, r int) *joinPlan {
 
 func (g *group) guessOf(set relSet, make func() *guess) *guess {
 	if g.guesses[set] == nil {
-		g.guesses[set] = make()
+		q := make()
+		if g.o.seed != 0 {
+			q = &guess{rows: q.rows * off(g.o.seed, set), stats: q.stats, compute: q.compute}
+		}
+		g.guesses[set] = q
 	}
 	return g.guesses[set]
+}
+
+// off is the factor by which seed makes the guess of a set wrong: most within a hundredfold either way.
+func off(seed uint64, set relSet) float64 {
+	return math.Exp(2 * rand.New(rand.NewPCG(seed, uint64(set))).NormFloat64())
 }
 
 // swappable tells whether the join may build its left side.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-var benches = map[string]func(context.Context, []string) error{"answers": answers, "eventlog": eventlog, "tpch": tpch, "transport": transport}
+var benches = map[string]func(context.Context, []string) error{"answers": answers, "eventlog": eventlog, "joinorder": joinOrder, "tpch": tpch, "transport": transport}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -235,27 +235,36 @@ func (f *fletch) serve(ctx context.Context, bin string, args ...string) (string,
 }
 
 func (f *fletch) query(_ context.Context, sql string) ([][]*string, time.Duration, error) {
+	data, elapsed, err := f.send(sql)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := readCSV(data)
+	return rows, elapsed, err
+}
+
+// send runs one statement and gives what it printed.
+func (f *fletch) send(sql string) (printed string, elapsed time.Duration, err error) {
 	text := strings.TrimRight(strings.TrimSpace(sql), ";") + ";\n"
 	began := time.Now()
 	if _, err := io.WriteString(f.p.in, text); err != nil {
-		return nil, 0, err
+		return "", 0, err
 	}
 	line, err := f.p.out.ReadString('\n')
-	elapsed := time.Since(began)
+	elapsed = time.Since(began)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read Fletch's answer: %w %s", err, line)
+		return "", 0, fmt.Errorf("read Fletch's answer: %w %s", err, line)
 	}
 	if !strings.HasPrefix(line, "{") {
 		rest, _ := f.p.out.ReadString('\n')
-		return nil, 0, fmt.Errorf("fletch: %s%s", line, rest)
+		return "", 0, fmt.Errorf("fletch: %s%s", line, rest)
 	}
 	data, err := io.ReadAll(io.NewSectionReader(f.results, f.at, 1<<40))
 	if err != nil {
-		return nil, 0, err
+		return "", 0, err
 	}
 	f.at += int64(len(data))
-	rows, err := readCSV(string(data))
-	return rows, elapsed, err
+	return string(data), elapsed, nil
 }
 
 func (f *fletch) processes() []*process {

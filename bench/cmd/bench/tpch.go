@@ -65,12 +65,8 @@ func tpch(ctx context.Context, args []string) error {
 		return err
 	}
 	dir := filepath.Join(*data, fmt.Sprintf("tpch-sf%v", *scale))
-	if _, err := os.Stat(filepath.Join(dir, "lineitem.parquet")); err != nil {
-		gen := exec.CommandContext(ctx, *bin, "datagen", "tpch", "--scale", fmt.Sprint(*scale), "--out", dir)
-		gen.Stderr = os.Stderr
-		if err := gen.Run(); err != nil {
-			return fmt.Errorf("generate data: %w", err)
-		}
+	if err := generate(ctx, *bin, dir, *scale); err != nil {
+		return err
 	}
 	var cpus unix.CPUSet
 	cpus.Set(0)
@@ -147,6 +143,19 @@ func tpch(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Printf("median of %d rounds, scale factor %v, all answers equal; peak memory %d MiB against %d MiB\n", *rounds, *scale, r.PeakFletch>>20, r.PeakPeer>>20)
+	return nil
+}
+
+// generate makes the tables in dir, unless they are there.
+func generate(ctx context.Context, bin, dir string, scale float64) error {
+	if _, err := os.Stat(filepath.Join(dir, "lineitem.parquet")); err == nil {
+		return nil
+	}
+	gen := exec.CommandContext(ctx, bin, "datagen", "tpch", "--scale", fmt.Sprint(scale), "--out", dir)
+	gen.Stderr = os.Stderr
+	if err := gen.Run(); err != nil {
+		return fmt.Errorf("generate data: %w", err)
+	}
 	return nil
 }
 
