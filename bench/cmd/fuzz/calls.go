@@ -120,7 +120,9 @@ dbl CAST(extract(epoch FROM {ts}) AS DOUBLE PRECISION)
 dbl epoch({ts!})
 dbl date_part('{year|hour|day}', {ts})
 dbl list_avg({ints})
--dbl {asind|acosd|atand|sind|cosd|tand|erf|erfc}({dbl!} / 1000)
+-dbl {asind|acosd|atand}({dbl!} / 1000)
+-dbl {sind|cosd|tand}({dbl!} / 1000)
+-dbl {erf|erfc}({dbl!} / 1000)
 -dbl cotd(abs({dbl!}) + 1)
 -dbl atan2d({dbl!}, {dbl!})
 -dbl nanvl({dbl}, 0.0)
@@ -213,7 +215,9 @@ tz ({ts} AT TIME ZONE '{UTC|Europe/Berlin}')
 tz to_timestamp({0|1.5|1e9})
 -tz make_timestamptz(2020, 2, 29, 1, 2, 3.5)
 
-ivl {to_days|to_months|to_hours|to_minutes|to_years|to_weeks|to_decades|to_centuries|to_millennia|to_quarters}({0|1|3|-2})
+ivl {to_days|to_months|to_hours}({0|1|3|-2})
+ivl {to_minutes|to_years|to_weeks}({0|1|3|-2})
+ivl {to_decades|to_centuries|to_millennia|to_quarters}({0|1|3|-2})
 ivl {to_seconds|to_milliseconds|to_microseconds}({0|1|3000})
 ivl ({ts!} - {ts!})
 ivl age({ts!}, {ts!})
@@ -289,16 +293,16 @@ bool TRY_CAST({txt} AS BOOLEAN)
 `
 
 // A call is a line of callText: text and placeholders in turn.
-type call struct {
-	own   bool
-	parts []string
-}
+type call []string
+
+// calls are the calls that give one kind, those that DuckDB has and those that only Fletch has.
+type calls struct{ common, own []call }
 
 var placeholder = regexp.MustCompile(`\{[^}]*\}`)
 
 // callsOf are the calls by the kind of their result.
-var callsOf = func() map[kind][]call {
-	out := map[kind][]call{}
+var callsOf = func() map[kind]*calls {
+	out := map[kind]*calls{}
 	for line := range strings.Lines(callText) {
 		line = strings.TrimSpace(line)
 		if line == "" {
@@ -306,27 +310,36 @@ var callsOf = func() map[kind][]call {
 		}
 		text, own := strings.CutPrefix(line, "-")
 		k, text, _ := strings.Cut(text, " ")
-		c := call{own: own}
+		var c call
 		at := 0
 		for _, m := range placeholder.FindAllStringIndex(text, -1) {
-			c.parts = append(c.parts, text[at:m[0]], text[m[0]+1:m[1]-1])
+			c = append(c, text[at:m[0]], text[m[0]+1:m[1]-1])
 			at = m[1]
 		}
-		c.parts = append(c.parts, text[at:])
-		out[kind(k)] = append(out[kind(k)], c)
+		c = append(c, text[at:])
+		of := out[kind(k)]
+		if of == nil {
+			of = &calls{}
+			out[kind(k)] = of
+		}
+		if own {
+			of.own = append(of.own, c)
+		} else {
+			of.common = append(of.common, c)
+		}
 	}
 	return out
 }()
 
 // call is a call that gives k.
 func (g *grammar) call(k kind, depth int, s *scope) *term {
-	list := callsOf[k]
-	c := &list[g.rarest(len(list), func(i int) string { return strings.Join(list[i].parts, "") })]
-	for c.own && !g.own {
-		c = &list[g.r.IntN(len(list))]
+	list := callsOf[k].common
+	if own := callsOf[k].own; g.own && len(own) > 0 && g.p(40) {
+		list = own
 	}
+	c := list[g.rarest(len(list), func(i int) string { return strings.Join(list[i], "") })]
 	parts := []any{}
-	for i, p := range c.parts {
+	for i, p := range c {
 		switch {
 		case i%2 == 0:
 			parts = append(parts, p)

@@ -78,7 +78,7 @@ func (r *reach) add(heading, name string, n int) {
 }
 
 var (
-	calls  = regexp.MustCompile(`\b([a-z_][a-z0-9_]*)\(`)
+	called = regexp.MustCompile(`\b([a-z_][a-z0-9_]*)\(`)
 	quoted = regexp.MustCompile(`'(?:[^']|'')*'`)
 )
 
@@ -89,7 +89,7 @@ var spelled = map[string]string{" LIKE ": "like", " ILIKE ": "ilike", " SIMILAR 
 // text counts the functions of a query, by their names in it: many are constants by the time there is a plan.
 func (r *reach) text(text string) {
 	text = quoted.ReplaceAllString(text, "''")
-	for _, m := range calls.FindAllStringSubmatch(text, -1) {
+	for _, m := range called.FindAllStringSubmatch(text, -1) {
 		name, ok := r.functions[m[1]]
 		if !ok {
 			continue
