@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/fletchdb/fletch/engine/arrowio"
 	"github.com/fletchdb/fletch/engine/ast"
@@ -20,11 +23,12 @@ import (
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	"github.com/fletchdb/fletch/engine/sqltype"
+	csvwrite "github.com/fletchdb/fletch/engine/write/csv"
 	"github.com/fletchdb/fletch/engine/write/parquet"
 )
 
 // createExternal makes a name for files.
-func (s *Session) createExternal(ctx context.Context, st *ast.CreateExternalTable) (*Plan, error) {
+func (s planner) createExternal(ctx context.Context, st *ast.CreateExternalTable) (*Plan, error) {
 	name := st.Name.Last().Name
 	s.mu.Lock()
 	taken := s.exists(name)
@@ -36,13 +40,15 @@ func (s *Session) createExternal(ctx context.Context, st *ast.CreateExternalTabl
 		return nil, duplicate("EXTERNAL TABLE", name, st.Name.At())
 	case st.Location == nil:
 		return nil, sqlerr.New(sqlerr.Syntax, st.At(), "CREATE EXTERNAL TABLE needs a LOCATION").WithHint("add LOCATION 'path'")
+	case st.StoredAs == "csv", st.StoredAs == "" && strings.HasSuffix(st.Location.Value, ".csv"):
+		return s.createCSV(ctx, st)
 	}
 	t, err := s.engine.catalog.Path(ctx, st.Location.Value)
 	if sqlerr.CodeOf(err) == sqlerr.FileNotFound {
 		return nil, sqlerr.At(err, st.Location.At())
 	}
 	if st.StoredAs != "" && st.StoredAs != "parquet" {
-		return nil, sqlerr.Newf(sqlerr.Unsupported, st.At(), "files stored as %s cannot be read yet", strings.ToUpper(st.StoredAs)).WithHint("Parquet files can")
+		return nil, sqlerr.Newf(sqlerr.Unsupported, st.At(), "files stored as %s cannot be read yet", strings.ToUpper(st.StoredAs)).WithHint("Parquet and CSV can")
 	}
 	if err != nil {
 		return nil, sqlerr.At(err, st.Location.At())
@@ -373,7 +379,7 @@ func (s *Session) deallocate(st *ast.Deallocate) (*Plan, error) {
 	return nothing(), nil
 }
 
-// copyTo writes a query's rows to a Parquet file, which appears once it is whole.
+// copyTo writes a query's rows to a file of Parquet or CSV, which appears once it is whole.
 func (s planner) copyTo(ctx context.Context, st *ast.Copy) (*Plan, error) {
 	if s.engine.roots != nil {
 		return nil, sqlerr.New(sqlerr.Unsupported, st.At(), "COPY writes files of an embedded engine only")
@@ -383,10 +389,24 @@ func (s planner) copyTo(ctx context.Context, st *ast.Copy) (*Plan, error) {
 		q = &ast.Query{Span: st.Span, Body: &ast.TableQuery{Span: st.Table.Span, Name: *st.Table}}
 	}
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(st.To.Value), "."))
+	if st.StoredAs != "" {
+		format = st.StoredAs
+	}
 	var o parquet.Options
+	var text csvwrite.Options
 	for _, opt := range st.Options {
 		l, _ := opt.Value.(*ast.Literal)
+		if ok, err := csvOption(&text, opt); err != nil {
+			return nil, err
+		} else if ok {
+			if format != "csv" {
+				return nil, sqlerr.Newf(sqlerr.InvalidParameter, opt.At(), "option %q is for CSV", opt.Name).WithHint("write FORMAT csv before it")
+			}
+			continue
+		}
 		switch {
+		case opt.Name != "format" && opt.Name != "compression":
+			return nil, sqlerr.Newf(sqlerr.InvalidParameter, opt.At(), "COPY has no option %q", opt.Name).WithHint("it has format, and compression of Parquet, header and delimiter of CSV")
 		case l == nil:
 			return nil, sqlerr.Newf(sqlerr.InvalidParameter, opt.At(), "option %q needs a constant", opt.Name)
 		case opt.Name == "format":
@@ -397,12 +417,10 @@ func (s planner) copyTo(ctx context.Context, st *ast.Copy) (*Plan, error) {
 				return nil, sqlerr.New(sqlerr.InvalidParameter, l.At(), err.Error())
 			}
 			o.Compression = c
-		default:
-			return nil, sqlerr.Newf(sqlerr.InvalidParameter, opt.At(), "COPY has no option %q", opt.Name).WithHint("it has format and compression")
 		}
 	}
-	if format != "parquet" {
-		return nil, sqlerr.Newf(sqlerr.Unsupported, st.At(), "COPY writes Parquet, not %q", format).WithHint("add (FORMAT parquet), or use fletch sql --format %s", format)
+	if format != "parquet" && format != "csv" {
+		return nil, sqlerr.Newf(sqlerr.Unsupported, st.At(), "COPY writes Parquet and CSV, not %q", format).WithHint("add (FORMAT parquet), or use fletch sql --format %s", format)
 	}
 	plan, err := s.query(ctx, q, nil)
 	if err != nil {
@@ -411,14 +429,27 @@ func (s planner) copyTo(ctx context.Context, st *ast.Copy) (*Plan, error) {
 	if err := plan.here(); err != nil {
 		return nil, err
 	}
-	n, err := s.write(ctx, plan, st.To.Value, o)
+	n, err := s.write(ctx, plan, st.To.Value, func(out io.Writer, schema *arrow.Schema) (rowWriter, error) {
+		if format == "csv" {
+			return csvwrite.NewWriter(out, schema, text)
+		}
+		return parquet.NewWriter(out, schema, o)
+	})
 	if err != nil {
 		return nil, sqlerr.At(err, st.To.At())
 	}
 	return counted(n), nil
 }
 
-func (s planner) write(ctx context.Context, plan *Plan, path string, o parquet.Options) (rows int64, err error) {
+// A rowWriter writes a file's rows.
+type rowWriter interface {
+	Write(rec arrow.RecordBatch) error
+	Rows() int64
+	Close() error
+}
+
+// write writes a plan's rows to a file, which appears once it is whole.
+func (s planner) write(ctx context.Context, plan *Plan, path string, open func(out io.Writer, schema *arrow.Schema) (rowWriter, error)) (rows int64, err error) {
 	failed := func(err error) error { return sqlerr.Newf(sqlerr.IO, sqlerr.Pos{}, "cannot write %q: %w", path, err) }
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.partial")
 	if err != nil {
@@ -430,7 +461,7 @@ func (s planner) write(ctx context.Context, plan *Plan, path string, o parquet.O
 	if err != nil {
 		return 0, err
 	}
-	w, err := parquet.NewWriter(file, schema, o)
+	w, err := open(file, schema)
 	if err != nil {
 		return 0, err
 	}

@@ -295,11 +295,11 @@ func NewIn(x Expr, list []Expr, negated bool, pos sqlerr.Pos) (Expr, error) {
 func NewCase(whens []When, otherwise Expr, pos sqlerr.Pos) (Expr, error) {
 	t := sqltype.Of(sqltype.Null)
 	arms := make([]Expr, 0, len(whens)+1)
+	if otherwise != nil { // whose type weighs most, as in PostgreSQL: a struct has its order of fields
+		arms = append(arms, otherwise)
+	}
 	for _, w := range whens {
 		arms = append(arms, w.Then)
-	}
-	if otherwise != nil {
-		arms = append(arms, otherwise)
 	}
 	for _, a := range arms {
 		common, ok := CommonType(t, a.Type())

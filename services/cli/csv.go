@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/fletchdb/fletch/engine/write/csv"
 )
 
 // A csvWriter writes RFC 4180 with a header, NULL as an empty field and the empty string as "". Lines end as Unix's do.
@@ -20,37 +22,10 @@ func newCSVWriter(out *bufio.Writer, schema *arrow.Schema) (*csvWriter, error) {
 		if i > 0 {
 			w.buf = append(w.buf, ',')
 		}
-		w.buf = appendCSV(w.buf, []byte(f.Name))
+		w.buf = csv.AppendField(w.buf, []byte(f.Name), ',')
 	}
 	w.buf = append(w.buf, '\n')
 	return w, w.flush()
-}
-
-func appendCSV(dst, field []byte) []byte {
-	if plainField(field) {
-		return append(dst, field...)
-	}
-	dst = append(dst, '"')
-	for _, c := range field {
-		if c == '"' {
-			dst = append(dst, '"')
-		}
-		dst = append(dst, c)
-	}
-	return append(dst, '"')
-}
-
-// plainField tells whether a field can stand without quotes. Some readers drop spaces around those.
-func plainField(field []byte) bool {
-	if len(field) == 0 || field[0] == ' ' || field[len(field)-1] == ' ' {
-		return false
-	}
-	for _, c := range field {
-		if c == '"' || c == ',' || c == '\n' || c == '\r' {
-			return false
-		}
-	}
-	return true
 }
 
 func (w *csvWriter) flush() error {
@@ -69,7 +44,7 @@ func (w *csvWriter) Write(rec arrow.RecordBatch) error {
 			}
 			if rec.Column(c).IsValid(i) {
 				field = cell(field[:0], i)
-				w.buf = appendCSV(w.buf, field)
+				w.buf = csv.AppendField(w.buf, field, ',')
 			}
 		}
 		w.buf = append(w.buf, '\n')
