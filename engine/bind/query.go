@@ -426,6 +426,11 @@ func (b *binder) constant(e ast.Expr, clause string, sc *scope) (n int64, null b
 		return 0, false, err
 	}
 	l, ok := fold(v).(*expr.Literal)
+	if c, is := fold(v).(*expr.Cast); is {
+		if _, is := c.X.(*expr.Literal); is { // a constant that the cast fails for
+			return 0, false, sqlerr.Newf(sqlerr.OutOfRange, e.At(), "%s is out of range for type bigint", clause).WithHint("leave the clause out: it would keep every row")
+		}
+	}
 	if !ok {
 		return 0, false, unsupported(e.At(), "a %s that is not constant", clause).WithHint("write a number")
 	}

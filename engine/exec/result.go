@@ -109,15 +109,11 @@ func (r *Result) hand(rec arrow.RecordBatch) arrow.RecordBatch {
 	return rec
 }
 
-// bytesOf is the memory of a record batch's buffers.
+// bytesOf is the memory of a record batch's buffers, those of lists' elements and structs' fields among them.
 func bytesOf(rec arrow.RecordBatch) int64 {
 	var n int64
 	for _, c := range rec.Columns() {
-		for _, b := range c.Data().Buffers() {
-			if b != nil {
-				n += int64(b.Len())
-			}
-		}
+		n += int64(c.Data().SizeInBytes())
 	}
 	return n
 }
