@@ -40,6 +40,14 @@ func run(ctx context.Context, args []string, p *process) int {
 	root.SetIn(p.in)
 	root.SetOut(p.out)
 	root.SetErr(p.err)
+	var unknown error // the command whose --help is asked for is not there
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if names := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(names) > 0 {
+			unknown = knownCommand(cmd, names)
+			return
+		}
+		help(cmd)
+	})
 	type end struct {
 		cmd *cobra.Command
 		err error
@@ -47,6 +55,9 @@ func run(ctx context.Context, args []string, p *process) int {
 	ended := make(chan end, 1)
 	go func() {
 		cmd, err := root.ExecuteContextC(ctx)
+		if err == nil {
+			err = unknown
+		}
 		ended <- end{cmd, err}
 	}()
 	select {
@@ -142,7 +153,6 @@ a coordinator. Workers of different versions never meet in one query.`,
 	)
 	root.SetCompletionCommandGroupID(groupMore)
 	root.SetHelpCommand(helpCommand())
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { help(cmd) })
 	root.SetUsageFunc(func(cmd *cobra.Command) error { help(cmd); return nil })
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolVar(&version, "version", false, "show this build's versions, as fletch version does")

@@ -36,7 +36,10 @@ func sqlCommand(p *process) *cobra.Command {
 		Long: `Runs the statements of -c, of -f, of standard input or, on a terminal, of a prompt, and stops at
 the first that fails. Without --connect they run in this process and may read whatever files
 its user may; with it they run on the cluster of a coordinator, which says what may be read.
-A statement on standard input runs as soon as its semicolon has come.`,
+A statement on standard input runs as soon as its semicolon has come.
+
+JSON has 64-bit integers and decimals as numbers with all their digits, as PostgreSQL and DuckDB
+write them: a reader that takes numbers for floats keeps about 15 digits of them.`,
 		Example: `  fletch sql -c "SELECT count(*) FROM 'lineitem.parquet'"
   fletch sql --tables data -c "SELECT * FROM orders LIMIT 10" --format csv
   fletch sql --tables data -f report.sql --format parquet > report.parquet

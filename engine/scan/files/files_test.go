@@ -37,7 +37,7 @@ func tree(t *testing.T, files map[string]string) string {
 func TestFind(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"lineitem.parquet": "1", "b/2.parquet": "22", "b/1.PARQUET": "1", "b/_tmp/x.parquet": "", "b/.h.parquet": "", "b/notes.txt": "",
-		"b/c/3.parquet": "", "odd/a[1].parquet": "", "odd/a1.parquet": "", "empty/readme": "", "loop/self": "->.", "loop/4.parquet": "",
+		"b/c/3.parquet": "", "odd/a[1].parquet": "", "odd/a1.parquet": "", "empty/readme": "", "loop/self": "->.", "loop/4.parquet": "", "gone.parquet": "->nowhere.parquet",
 	})
 	roots, err := OpenRoots(dir)
 	if err != nil {
@@ -67,6 +67,7 @@ func TestFind(t *testing.T) {
 		{name: "odd/a[1-3].parquet", want: "odd/a1.parquet"},
 		{name: "lineitme.parquet", code: sqlerr.FileNotFound, says: []string{"did you mean", "lineitem.parquet"}},
 		{name: "bb/2.parquet", code: sqlerr.FileNotFound, says: []string{"did you mean", "b/2.parquet"}},
+		{name: "gone.parquet", code: sqlerr.FileNotFound, says: []string{"symbolic link to what is not there"}},
 		{name: "nowhere/at/all.parquet", code: sqlerr.FileNotFound, says: []string{`there is no "nowhere"`}},
 		{name: "empty", code: sqlerr.FileNotFound, says: []string{"no .parquet file in directory"}},
 		{name: "b/*.csv", code: sqlerr.FileNotFound, says: []string{"no file matches"}},

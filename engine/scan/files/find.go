@@ -179,6 +179,9 @@ func notFound(ctx context.Context, in FS, name, p string) error {
 			for i, e := range entries {
 				names[i] = e.Name
 			}
+			if slices.Contains(names, missing) { // it was not found all the same
+				return err.WithHint("%s is a symbolic link to what is not there", filepath.Join(dir, missing))
+			}
 			if near := nearest(missing, names); near != "" {
 				return err.WithHint("did you mean %q?", filepath.Join(dir, near, rest))
 			}
