@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +89,21 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("cohorts: %s", cohort)
 	}
 	tasks := counters(t, workerURL)
+	page, err := os.ReadFile(filepath.Join(clustertest.Module(t, "docs"), "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shown := range []map[string]string{got, tasks} {
+		for name := range shown {
+			family, _, _ := strings.Cut(name, "{")
+			for _, part := range []string{"_bucket", "_sum", "_count"} {
+				family = strings.TrimSuffix(family, part)
+			}
+			if strings.HasPrefix(family, "fletch_") && !strings.Contains(string(page), "`"+family+"`") {
+				t.Errorf("docs/operations.md does not say what %s is", family)
+			}
+		}
+	}
 	if tasks[`fletch_tasks_total{code="",status="finished"}`] == "" || tasks[`fletch_tasks_total{code="division_by_zero",status="failed"}`] != "1" {
 		t.Errorf("the worker's tasks: %v", tasks)
 	}
