@@ -17,7 +17,7 @@ func main() {
 	flag.Uint64Var(&c.seed, "seed", uint64(time.Now().UnixNano()), "what tables and queries are made from")
 	flag.Uint64Var(&c.first, "set", 0, "begin with this set of tables, to see a difference again")
 	flag.Uint64Var(&c.sets, "sets", 1<<40, "end after so many sets")
-	flag.IntVar(&c.perSet, "queries", 200, "queries per set of tables")
+	flag.IntVar(&c.perSet, "queries", 100, "queries per set of tables")
 	flag.DurationVar(&c.deadline, "deadline", 20*time.Second, "of one query")
 	flag.StringVar(&c.found, "found", "", "folder for the .slt files of differences; empty: they are only printed")
 	flag.IntVar(&c.most, "stop", 1, "end after so many differences; 0: never")

@@ -75,7 +75,7 @@ func (f *fuzz) run() (err error) {
 	fmt.Printf("embedded against %s, seed %d\n", strings.Join(f.pairings, " and "), f.seed)
 	for set := f.first; set-f.first < f.sets && !f.done(); set++ {
 		r := rand.New(rand.NewPCG(f.seed, set))
-		f.embedded.threads, f.embedded.batch = 1+r.IntN(4), []int{0, 0, 0, 7, 100}[r.IntN(5)]
+		f.embedded.threads, f.embedded.batch = 1+r.IntN(4), []int{0, 0, 7, 50, 1000}[r.IntN(5)]
 		f.tables = makeTables(r)
 		if err := f.load(f.tables); err != nil {
 			return err
