@@ -70,6 +70,9 @@ func (s *progress) query(p *apiv1.QueryProgress) {
 	if p.GetAttempt() > 1 {
 		what += fmt.Sprintf(", attempt %d", p.GetAttempt())
 	}
+	if n := p.GetQueuePosition(); n > 0 {
+		what = fmt.Sprintf("number %d in the queue for workers that have room", n)
+	}
 	s.set(p.GetFraction(), what)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -91,6 +92,7 @@ func serveCommand(p *process) *cobra.Command {
 		tables        string
 		origins       []string
 		timeout       span
+		queueTimeout  = span{time.Minute}
 		eventLog      string
 		cache         string
 		eventLogSize  memorySize
@@ -127,7 +129,7 @@ SIGTERM it takes no new query and lets those that run end.`,
 				r, coordinator.WithListen(f.listen), coordinator.WithWorkerVersion(workerVersion), coordinator.WithTables(tables),
 				coordinator.WithVersion(version), coordinator.WithRolloutFile(rolloutFile),
 				coordinator.WithReadRoots(f.readRoots...), coordinator.WithThreads(f.threads.n), coordinator.WithMemory(f.memory.bytes),
-				coordinator.WithStatementTimeout(timeout.d), coordinator.WithSecurity(f.security), coordinator.WithAllowHosts(f.allowHosts...),
+				coordinator.WithStatementTimeout(timeout.d), coordinator.WithQueueTimeout(queueTimeout.d), coordinator.WithSecurity(f.security), coordinator.WithAllowHosts(f.allowHosts...),
 				coordinator.WithAllowOrigins(origins...), coordinator.WithLogger(f.logger(p)), coordinator.WithTraces(traces),
 				coordinator.WithEventLog(eventLog, eventLogSize.bytes, eventLogAge.d), coordinator.WithHistoryCache(cache),
 			)
@@ -150,6 +152,7 @@ SIGTERM it takes no new query and lets those that run end.`,
 	flags.Var(&eventLogAge, "event-log-age", "`TIME` after which this process's segments go (default 720h)")
 	cacheFlag(cmd, &cache)
 	groupFlags(cmd, "Event log", "event-log", "event-log-size", "event-log-age", "cache-dir")
+	flags.Var(&queueTimeout, "queue-timeout", "`TIME` that a query waits for workers that have room for it")
 	f.register(cmd, "8470")
 	flags.StringSliceVar(&origins, "allow-origin", nil, "`URL` of web pages' origin that may call, such as http://localhost:3000; may repeat")
 	flags.StringVar(&f.security.TokenFile, "token-file", "", "`FILE` of the token that clients must show")

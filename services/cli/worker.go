@@ -14,6 +14,7 @@ func workerCommand(p *process) *cobra.Command {
 		f       serverFlags
 		version string
 		drain   = span{5 * time.Minute}
+		queries = count{n: worker.MaxQueries}
 	)
 	cmd := &cobra.Command{
 		Use:   "worker [flags]",
@@ -41,7 +42,7 @@ knows to their end, and exits.`,
 				worker.WithTraces(traces),
 				worker.WithListen(f.listen), worker.WithVersion(version), worker.WithReadRoots(f.readRoots...), worker.WithMemory(f.memory.bytes),
 				worker.WithTLS(f.security.CertFile, f.security.KeyFile, f.security.CAFile), worker.WithSecretFile(f.security.SecretFile),
-				worker.WithAllowHosts(f.allowHosts...), worker.WithLogger(f.logger(p)), worker.WithDrainTimeout(drain.d),
+				worker.WithAllowHosts(f.allowHosts...), worker.WithLogger(f.logger(p)), worker.WithDrainTimeout(drain.d), worker.WithMaxQueries(queries.n),
 			}
 			if f.threads.n > 0 {
 				options = append(options, worker.WithThreads(f.threads.n))
@@ -61,5 +62,6 @@ knows to their end, and exits.`,
 	cmd.Flags().StringVar(&version, "version", "", "your own `VERSION` string, at most 128 bytes (default none)")
 	f.register(cmd, "8471")
 	cmd.Flags().Var(&drain, "drain-timeout", "`TIME` for which known queries are served after SIGTERM")
+	cmd.Flags().Var(&queries, "max-queries", "queries that have tasks here at a time; more are refused, and wait in their coordinator's queue; 0 is no limit")
 	return cmd
 }

@@ -27,6 +27,7 @@ import (
 // limits bounds every wait. What is silent for longer, although it tells of progress five times a second, counts as lost.
 type limits struct {
 	admit    time.Duration // for a usable worker to appear
+	queue    time.Duration // for workers to have room
 	open     time.Duration // for a worker to acknowledge an attempt
 	plan     time.Duration // for a worker to take its plans
 	silence  time.Duration // between two messages of a Watch
@@ -39,7 +40,7 @@ type limits struct {
 
 func defaultLimits() limits {
 	return limits{
-		admit: 3 * time.Second, open: 5 * time.Second, plan: 10 * time.Second, silence: 10 * time.Second, metrics: time.Second,
+		admit: 3 * time.Second, queue: time.Minute, open: 5 * time.Second, plan: 10 * time.Second, silence: 10 * time.Second, metrics: time.Second,
 		cut: 500 * time.Millisecond, page: time.Minute, stop: 30 * time.Second,
 	}
 }
@@ -93,6 +94,7 @@ func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, 
 	if err := a.open(used); err != nil {
 		return false, err
 	}
+	c.line.leave(q)
 	q.counted()
 	q.record.running(a)
 	if err := a.relay(out); err != nil {
@@ -444,7 +446,7 @@ func (a *attempt) relay(out *counting) error {
 func (a *attempt) explain(w resolver.Worker, err error) error {
 	var e *sqlerr.Error
 	if !errors.As(err, &e) {
-		e = &sqlerr.Error{Code: sqlerr.WorkerLost, Message: "lost worker " + w.URL + ": " + err.Error(), Err: err}
+		e = rpcerr.Lost(w.URL, err)
 	}
 	if e.Code == sqlerr.WorkerLost || e.Code == sqlerr.Canceled {
 		select {

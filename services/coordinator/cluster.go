@@ -38,7 +38,7 @@ func (s *clusterService) ListWorkers(ctx context.Context, _ *apiv1.ListWorkersRe
 }
 
 func show(w resolver.Worker) *apiv1.Worker {
-	m := &apiv1.Worker{Url: w.URL}
+	m := &apiv1.Worker{Url: w.URL, Refusals: w.Refusals, LastRefusal: w.Refusal}
 	if id := w.Identity; id != nil {
 		m.InstanceId, m.Version, m.Build, m.Protocol, m.Capabilities = id.GetInstanceId(), id.GetVersion(), id.GetBuild(), id.GetProtocol(), id.GetCapabilities()
 		m.StartedAt, m.Slots = w.Info.GetStartedAt(), w.Info.GetSlots()

@@ -116,6 +116,9 @@ func WithEventLog(dir string, size int64, age time.Duration) Option {
 // the log, are told of, too. Without it, or without a log, only this process's last queries are.
 func WithHistoryCache(dir string) Option { return func(c *config) { c.historyCache = dir } }
 
+// WithQueueTimeout bounds how long a query waits for workers that have room for it; the default is a minute.
+func WithQueueTimeout(d time.Duration) Option { return func(c *config) { c.limits.queue = d } }
+
 // WithLogger sets where the coordinator logs; the default is slog's.
 func WithLogger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
 
@@ -133,6 +136,7 @@ type Coordinator struct {
 	poller   *resolver.Poller
 	seen     atomic.Pointer[view]
 	steering *steering
+	line     *line
 	limits   limits
 	log      *slog.Logger
 	events   eventLog // nil: there is none
@@ -192,6 +196,7 @@ func New(r resolver.Resolver, options ...Option) (*Coordinator, error) {
 	co.recent = history.NewRecent(co.instance, &apiv1.Recorder{
 		Release: identity.Release(), Build: identity.Build(), Protocol: identity.Protocol(), Api: identity.API().String(),
 	})
+	co.line = newLine(c.limits.queue)
 	co.steering = newSteering(store, c.version, c.logger)
 	co.pages, co.sessions = newPages(co), newSessions(local, co.steering)
 	co.poller = resolver.NewPoller(c.resolver, co.dialer, c.logger)
@@ -256,6 +261,9 @@ func (c *Coordinator) drain() {
 	c.mu.Unlock()
 	if n > 0 {
 		c.log.Info("draining", "queries", n, "timeout", c.limits.stop)
+	}
+	if n := c.sessions.count(); n > 0 {
+		c.log.Warn("sessions end with this process: their settings, prepared statements, tables and views are lost", "sessions", n)
 	}
 	idle := make(chan struct{})
 	go func() {

@@ -94,7 +94,7 @@ func (s *eventSink) tick(req *apiv1.ExecuteRequest) (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				if p := s.query.now(); p.GetTasks() > 0 {
+				if p := s.query.now(); p.GetTasks() > 0 || p.GetQueuePosition() > 0 {
 					_ = s.send(&apiv1.ExecuteResponse{Event: &apiv1.ExecuteResponse_Progress{Progress: p}})
 				}
 			}

@@ -111,6 +111,9 @@ func (q *query) analyzed(plan *engine.Plan) *engine.Plan {
 	end := q.end(nil)
 	fmt.Fprintf(&b, "Total: %s, memory %s at the peak of one worker\n", end.GetElapsed().AsDuration().Round(10*time.Microsecond), budget.Bytes(int64(end.GetMemoryPeak())))
 	fmt.Fprintf(&b, "Cohort: version %q, protocol %d, attempts %d\n", end.GetCohort().GetVersion(), end.GetCohort().GetProtocol(), end.GetAttempts())
+	for _, r := range end.GetRefusals() {
+		fmt.Fprintf(&b, "Refused before anything ran: %s, %s: %s\n", r.GetUrl(), r.GetCode(), strings.ReplaceAll(r.GetMessage(), "\n", " "))
+	}
 	for _, w := range end.GetWorkers() {
 		fmt.Fprintf(&b, "Worker: %s, version %q, instance %s\n", w.GetUrl(), w.GetVersion(), w.GetInstanceId())
 	}

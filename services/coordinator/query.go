@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
+	"github.com/fletchdb/fletch/services/internal/identity"
 	"github.com/fletchdb/fletch/services/internal/rpcerr"
 	"github.com/fletchdb/fletch/services/internal/telemetry"
 	"github.com/fletchdb/fletch/services/resolver"
@@ -31,6 +33,9 @@ const (
 	maxAttempts = 2
 	maxRefusals = 20
 )
+
+// maxRefusalText is how many bytes are told of a refusal.
+const maxRefusalText = 512
 
 // holdBack is how many bytes of a result are kept until the first are sent: up to there a lost worker costs the client nothing.
 const holdBack = 1 << 20
@@ -57,6 +62,8 @@ type query struct {
 	opened   uint32 // attempts that were opened, refused ones too
 	attempts uint32 // attempts that ran
 	queued   time.Duration
+	position int              // in the queue for workers with room, from 1; 0: not in it
+	refusals []*apiv1.Refusal // the last maxRefusals
 	cohort   *cohort
 	workers  []resolver.Worker
 	progress map[taskRef]*workerv1.TaskProgress
@@ -68,6 +75,9 @@ type query struct {
 	rows     int64 // sent to the client
 	bytes    int64 // of Arrow, likewise
 	plan     []engine.Task
+
+	queuedAt time.Time // of line, as is tries: when it first had to wait; zero: it never had
+	tries    int       // how often it was found that there is no room
 
 	operators bool // count per operator
 	record    *record
@@ -82,6 +92,9 @@ func (c *Coordinator) start(ctx context.Context, statement string, options *apiv
 	}
 	if options.GetBatchRows() > 65536 {
 		return nil, nil, sqlerr.Newf(sqlerr.InvalidParameter, sqlerr.Pos{}, "batch_rows is 1 to 65536, not %d", options.GetBatchRows())
+	}
+	if err := c.refuseDraining(); err != nil {
+		return nil, nil, err
 	}
 	wants, err := wantedVersion(ctx)
 	if err != nil {
@@ -114,11 +127,27 @@ func (c *Coordinator) start(ctx context.Context, statement string, options *apiv
 	defer c.mu.Unlock()
 	if c.draining {
 		q.cancel(context.Canceled)
-		return nil, nil, sqlerr.New(sqlerr.Draining, sqlerr.Pos{}, "the server is stopping")
+		return nil, nil, errStopping()
 	}
 	c.queries[q.id] = q
 	c.running.Add(1)
 	return ctx, q, nil
+}
+
+// errStopping is what a coordinator that drains says to whoever wants something new.
+func errStopping() error {
+	return sqlerr.New(sqlerr.Draining, sqlerr.Pos{}, "the server is stopping: what sessions hold there – settings, prepared statements, tables and views of theirs – ends with it").
+		WithHint("connect to another coordinator; --connect takes several")
+}
+
+// refuseDraining refuses what is new on a coordinator that drains.
+func (c *Coordinator) refuseDraining() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.draining {
+		return errStopping()
+	}
+	return nil
 }
 
 // finish forgets a query.
@@ -128,6 +157,7 @@ func (c *Coordinator) finish(q *query) {
 	c.mu.Lock()
 	delete(c.queries, q.id)
 	c.mu.Unlock()
+	c.line.freed()
 	c.running.Done()
 }
 
@@ -201,6 +231,7 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 	var head []*apiv1.Column // as the client was told it
 	refusals := 0
 	next := c.wishOf(q)
+	defer c.line.leave(q)
 	for {
 		plan, chosen, err := c.plan(ctx, q, next)
 		if err != nil {
@@ -222,6 +253,11 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 			return c.local(ctx, plan, out)
 		}
 		next.cohort = &chosen.key
+		if waited, err := c.line.wait(ctx, q, chosen.key, false); err != nil {
+			return err
+		} else if waited {
+			continue // who is there may be others now
+		}
 		result := out
 		if plan.Analyze() {
 			result = &counting{sink: nowhere{}, query: q}
@@ -238,10 +274,17 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 			return err
 		}
 		c.log.Info("attempt failed", "query", q.id, "ran", ran, "error", err)
+		if !ran {
+			c.refused(q, err)
+		}
 		if from := c.suspect(err); from != nil {
 			next.avoid[from.URL] = true
 		}
 		switch {
+		case !ran && sqlerr.CodeOf(err) == sqlerr.TooManyQueries:
+			if _, err := c.line.wait(ctx, q, chosen.key, true); err != nil {
+				return err
+			}
 		case !ran && again(err) && refusals < maxRefusals:
 			refusals++
 			pause(ctx, time.Duration(min(refusals, 10))*20*time.Millisecond)
@@ -250,6 +293,26 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 			return err
 		}
 	}
+}
+
+// refused tells of a worker's no before anything ran: operators, by log and table, and the query's own end.
+func (c *Coordinator) refused(q *query, err error) {
+	var from *workerError
+	if !errors.As(err, &from) {
+		return
+	}
+	e := rpcerr.Of(err)
+	what := rpcerr.Message(e)
+	what = what[:min(len(what), maxRefusalText)]
+	c.poller.Refused(from.worker.URL, what)
+	var mismatch *rpcerr.MismatchError
+	if errors.As(err, &mismatch) {
+		c.log.Warn("a worker refused a query meant for another", "query", q.id, "url", from.worker.URL, "need", identity.Describe(mismatch.Need), "have", identity.Describe(mismatch.Have))
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refusals = append(q.refusals, &apiv1.Refusal{Url: from.worker.URL, Code: string(e.Code), Message: what})
+	q.refusals = q.refusals[max(0, len(q.refusals)-maxRefusals):]
 }
 
 // plan plans q for its next attempt and admits that to a cohort, nil where the plan is this process's own to run.
@@ -340,7 +403,7 @@ func (q *query) end(err error) *apiv1.QueryEnd {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e := &apiv1.QueryEnd{
-		QueryId: q.id, Rows: uint64(q.rows), Attempts: q.attempts, Elapsed: durationpb.New(time.Since(q.started)), Queued: durationpb.New(q.queued), Scanned: &apiv1.ScanTotals{},
+		QueryId: q.id, Rows: uint64(q.rows), Attempts: q.attempts, Elapsed: durationpb.New(time.Since(q.started)), Queued: durationpb.New(q.queued), Refusals: slices.Clone(q.refusals), Scanned: &apiv1.ScanTotals{},
 	}
 	if q.cohort != nil {
 		e.Cohort = q.cohort.key.Message()
@@ -367,7 +430,7 @@ func (q *query) end(err error) *apiv1.QueryEnd {
 func (q *query) now() *apiv1.QueryProgress {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := &apiv1.QueryProgress{Attempt: q.attempts, Tasks: uint32(q.tasks), TasksFinished: uint32(q.finished)}
+	p := &apiv1.QueryProgress{Attempt: q.attempts, Tasks: uint32(q.tasks), TasksFinished: uint32(q.finished), QueuePosition: uint32(q.position)}
 	var share float64
 	n := 0
 	for _, t := range q.progress {

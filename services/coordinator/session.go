@@ -100,6 +100,13 @@ func (s *sessions) of(id string) (*session, error) {
 	return o, nil
 }
 
+// count is how many sessions are open.
+func (s *sessions) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
+}
+
 func (s *sessions) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,6 +124,9 @@ var _ apiv1connect.SessionServiceHandler = (*sessionService)(nil)
 func (s *sessionService) OpenSession(_ context.Context, req *apiv1.OpenSessionRequest) (*apiv1.OpenSessionResponse, error) {
 	if err := known(req); err != nil {
 		return nil, err
+	}
+	if err := s.coordinator.refuseDraining(); err != nil {
+		return nil, rpcerr.ToAPI(err, "", 0)
 	}
 	id, err := s.coordinator.sessions.add()
 	if err != nil {

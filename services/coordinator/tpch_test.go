@@ -59,9 +59,9 @@ func cluster(t *testing.T, tables string, n int, options ...coordinator.Option) 
 	return connectTo(t, clustertest.Coordinator(t, urls, append([]coordinator.Option{coordinator.WithTables(tables)}, options...)...).URL())
 }
 
-func connectTo(t *testing.T, url string) *client.Client {
+func connectTo(t *testing.T, urls ...string) *client.Client {
 	t.Helper()
-	c, err := client.New([]string{url}, client.Config{})
+	c, err := client.New(urls, client.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

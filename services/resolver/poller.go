@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fletchdb/fletch/engine/sqlerr"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
 	"github.com/fletchdb/fletch/gen/go/fletch/worker/v1/workerv1connect"
 	"github.com/fletchdb/fletch/services/internal/httpserve"
@@ -42,6 +43,8 @@ type Worker struct {
 	Info     *identityv1.WorkerInfoResponse // nil: never answered
 	Seen     time.Time                      // when it last answered, by the monotonic clock; zero: never
 	Err      error                          // why it does not answer now; nil: it does, or was not asked yet
+	Refusals uint64                         // calls that it refused since the address is known, as its caller told Refused
+	Refusal  string                         // what it said when it last refused; "": it never did
 }
 
 // Ready tells whether the worker answers and takes new attempts.
@@ -267,6 +270,16 @@ func (p *Poller) Suspect(url, instance string, err error) {
 	p.hurry()
 }
 
+// Refused notes that a worker refused a call, with what it said.
+func (p *Poller) Refused(url, what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at := p.places[url]; at != nil {
+		at.worker.Refusals++
+		at.worker.Refusal = what
+	}
+}
+
 // askDue begins to ask those that are due, and tells when the next one is.
 func (p *Poller) askDue(ctx context.Context, now time.Time) (next time.Time) {
 	p.mu.Lock()
@@ -420,7 +433,11 @@ func ask(ctx context.Context, c workerv1connect.WorkerServiceClient, url, held s
 	defer cancel()
 	info, err := c.WorkerInfo(bounded, &identityv1.WorkerInfoRequest{HeldCapabilities: held})
 	if err != nil {
-		return nil, rpcerr.FromWorker(context.WithoutCancel(ctx), url, err)
+		told := rpcerr.FromWorker(context.WithoutCancel(ctx), url, err)
+		if sqlerr.CodeOf(told) == sqlerr.WorkerLost { // it may never have been there
+			told = &sqlerr.Error{Code: sqlerr.WorkerLost, Message: "no answer: " + rpcerr.Happened(err), Err: err}
+		}
+		return nil, told
 	}
 	return info, nil
 }

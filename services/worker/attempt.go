@@ -9,8 +9,10 @@ import (
 	"connectrpc.com/connect/v2"
 
 	"github.com/fletchdb/fletch/engine/budget"
+	"github.com/fletchdb/fletch/engine/sqlerr"
 	identityv1 "github.com/fletchdb/fletch/gen/go/fletch/identity/v1"
 	workerv1 "github.com/fletchdb/fletch/gen/go/fletch/worker/v1"
+	"github.com/fletchdb/fletch/services/internal/rpcerr"
 )
 
 // How long, and how many of, ended attempts are remembered, so that a late SetPlan or a second Watch is refused.
@@ -28,6 +30,7 @@ type taskKey struct{ stage, task uint32 }
 
 // registry is the attempts that a worker knows: open ones, and the tombstones of those that ended.
 type registry struct {
+	limit    int // of open attempts; 0: none
 	log      *slog.Logger
 	mu       sync.Mutex
 	open     map[attemptKey]*attempt
@@ -38,8 +41,8 @@ type registry struct {
 	idleCh   chan struct{}
 }
 
-func newRegistry(log *slog.Logger) *registry {
-	return &registry{log: log, open: map[attemptKey]*attempt{}, ended: map[attemptKey]time.Time{}, idleCh: make(chan struct{})}
+func newRegistry(limit int, log *slog.Logger) *registry {
+	return &registry{limit: limit, log: log, open: map[attemptKey]*attempt{}, ended: map[attemptKey]time.Time{}, idleCh: make(chan struct{})}
 }
 
 // attempt is one attempt at a query on this worker, from its Watch's first to its last moment.
@@ -60,7 +63,8 @@ var (
 	errNotFound = connect.NewError(connect.CodeNotFound, "no such attempt is open here")
 )
 
-// begin opens an attempt. It fails with ALREADY_EXISTS if it is open or was, and with draining if the worker drains.
+// begin opens an attempt. It fails with ALREADY_EXISTS if it is open or was, with draining if the worker drains, and with
+// RESOURCE_EXHAUSTED, code too_many_queries, if it has as many as it takes.
 func (r *registry) begin(ctx context.Context, key attemptKey, draining error) (*attempt, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,6 +77,9 @@ func (r *registry) begin(ctx context.Context, key attemptKey, draining error) (*
 	}
 	if r.drains {
 		return nil, draining
+	}
+	if r.limit > 0 && len(r.open) >= r.limit {
+		return nil, rpcerr.ToWorker(sqlerr.Newf(sqlerr.TooManyQueries, sqlerr.Pos{}, "the worker has as many queries as it takes at a time: %d", r.limit))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &attempt{key: key, ctx: ctx, cancel: cancel, events: newEvents(), tasks: map[taskKey]*task{}}

@@ -92,6 +92,8 @@ func (h *handler) Watch(ctx context.Context, req *workerv1.WatchRequest, stream 
 	if err != nil {
 		if h.worker.attempts.draining() {
 			h.worker.metrics.refusals.WithLabelValues(string(sqlerr.Draining)).Inc()
+		} else if connect.CodeOf(err) == connect.CodeResourceExhausted {
+			h.worker.metrics.refusals.WithLabelValues(string(sqlerr.TooManyQueries)).Inc()
 		}
 		return err
 	}

@@ -47,6 +47,7 @@ type config struct {
 	logger       *slog.Logger
 	traces       trace.TracerProvider
 	drainTimeout time.Duration
+	maxQueries   int
 	patience     time.Duration // with a reader that stops reading
 	view         func(files.FS) files.FS
 	functions    []function.Function
@@ -97,6 +98,13 @@ func WithLogger(l *slog.Logger) Option { return func(c *config) { c.logger = l }
 // WithTraces sets who takes the spans of tasks; the default is nobody.
 func WithTraces(p trace.TracerProvider) Option { return func(c *config) { c.traces = p } }
 
+// MaxQueries is how many queries may have tasks on a worker at a time, unless WithMaxQueries says otherwise.
+const MaxQueries = 64
+
+// WithMaxQueries sets how many queries may have tasks on this worker at a time; 0 is no limit. Another one is refused before anything
+// of it runs, and waits in its coordinator's queue.
+func WithMaxQueries(n int) Option { return func(c *config) { c.maxQueries = n } }
+
 // WithDrainTimeout bounds how long a worker that was told to end serves the attempts it knows; the default is 5 minutes.
 func WithDrainTimeout(d time.Duration) Option { return func(c *config) { c.drainTimeout = d } }
 
@@ -122,7 +130,7 @@ type Worker struct {
 
 // New makes a worker that listens, but answers only in Serve.
 func New(options ...Option) (*Worker, error) {
-	c := config{listen: "127.0.0.1:0", threads: runtime.GOMAXPROCS(0), logger: slog.Default(), drainTimeout: 5 * time.Minute}
+	c := config{listen: "127.0.0.1:0", threads: runtime.GOMAXPROCS(0), logger: slog.Default(), drainTimeout: 5 * time.Minute, maxQueries: MaxQueries}
 	for _, o := range options {
 		o(&c)
 	}
@@ -156,7 +164,7 @@ func New(options ...Option) (*Worker, error) {
 		},
 		dialer: httpserve.NewDialer(credentials, credentials.Secret),
 	}
-	w.attempts, w.told = newRegistry(c.logger), make(chan struct{})
+	w.attempts, w.told = newRegistry(c.maxQueries, c.logger), make(chan struct{})
 	w.metrics, w.tracer = newMetrics(w), telemetry.Tracer(c.traces)
 	w.server, err = httpserve.Listen(httpserve.Config{
 		Listen: c.listen, Credentials: credentials, Bearer: credentials.Secret, AnyHost: true, AllowHosts: c.allowHosts,

@@ -114,7 +114,7 @@ func (s *Stream) explain(err error) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
-	return &sqlerr.Error{Code: sqlerr.WorkerLost, Message: "lost worker " + s.url + ": " + err.Error(), Err: err}
+	return rpcerr.Lost(s.url, err)
 }
 
 // Close ends the stream; the producer's task stops making what nobody reads.

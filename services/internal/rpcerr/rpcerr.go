@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"strings"
+	"syscall"
 
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connectproto"
@@ -136,7 +138,7 @@ func FromWorker(ctx context.Context, url string, err error) error {
 	}
 	var rpc *connect.Error
 	if !errors.As(err, &rpc) {
-		return lost(url, err)
+		return Lost(url, err)
 	}
 	for _, d := range rpc.Details() {
 		switch m := decode(d).(type) {
@@ -148,6 +150,9 @@ func FromWorker(ctx context.Context, url string, err error) error {
 			return &sqlerr.Error{Code: sqlerr.Draining, Message: "worker " + url + " is draining", Err: &DrainingError{m.GetHave()}}
 		}
 	}
+	if !rpc.IsRemote() && (errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(rpc.Message(), "incomplete envelope")) {
+		return Lost(url, err) // this side says that the stream broke off, and calls it an invalid argument
+	}
 	switch rpc.Code() {
 	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
 		return sqlerr.Newf(sqlerr.Unauthenticated, sqlerr.Pos{}, "worker %s refused the call: %s", url, rpc.Message()).WithHint("give both sides the same --secret-file")
@@ -156,14 +161,39 @@ func FromWorker(ctx context.Context, url string, err error) error {
 	case connect.CodeResourceExhausted:
 		return sqlerr.Newf(sqlerr.TooManyQueries, sqlerr.Pos{}, "worker %s: %s", url, rpc.Message())
 	}
-	return lost(url, err)
+	return Lost(url, err)
 }
 
-func lost(url string, err error) error {
+// Lost says that the worker at url, or the way to it, is gone.
+func Lost(url string, err error) *sqlerr.Error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return &sqlerr.Error{Code: sqlerr.WorkerLost, Message: "lost worker " + url + ": " + clip(err.Error(), 256), Err: err}
+	return &sqlerr.Error{
+		Code: sqlerr.WorkerLost, Message: "lost worker " + url + ": " + Happened(err), Hint: "see whether its process runs, and what it logged last; then run the statement again", Err: err,
+	}
+}
+
+// Happened says in words what broke a call to a worker, where it is one of the common things.
+func Happened(err error) string {
+	var dns *net.DNSError
+	var timeout interface{ Timeout() bool }
+	text := err.Error()
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nobody listens there"
+	case errors.As(err, &dns):
+		return "its name has no address: " + clip(dns.Err, 128)
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "no way leads there"
+	case errors.Is(err, context.DeadlineExceeded), connect.CodeOf(err) == connect.CodeDeadlineExceeded, errors.As(err, &timeout) && timeout.Timeout():
+		return "it did not answer in time"
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed),
+		strings.Contains(text, "incomplete envelope"), strings.Contains(text, "EOF"), strings.Contains(text, "GOAWAY"), strings.Contains(text, "stream error"),
+		strings.Contains(text, "connection lost"):
+		return "the connection to it broke"
+	}
+	return clip(text, 256)
 }
 
 // APIDetail is the detail of an error to a client.

@@ -9,10 +9,13 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -313,7 +316,10 @@ func TestFromWorker(t *testing.T) {
 		{"a request it cannot read", connect.NewError(connect.CodeInvalidArgument, "bad"), sqlerr.InvalidPlan, "worker http://w: bad"},
 		{"too much", connect.NewError(connect.CodeResourceExhausted, "too much"), sqlerr.TooManyQueries, "worker http://w: too much"},
 		{"gone", connect.NewError(connect.CodeUnavailable, "connection refused"), sqlerr.WorkerLost, "lost worker http://w: unavailable: connection refused"},
-		{"not connect's", io.EOF, sqlerr.WorkerLost, "lost worker http://w: unexpected EOF"},
+		{"nobody listens", connect.NewError(connect.CodeUnavailable, "").WithCause(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), sqlerr.WorkerLost, "lost worker http://w: nobody listens there"},
+		{"a stream that broke off", connect.NewError(connect.CodeInvalidArgument, "protocol error: incomplete envelope: unexpected EOF").WithCause(io.ErrUnexpectedEOF), sqlerr.WorkerLost, "lost worker http://w: the connection to it broke"},
+		{"a time-out", connect.NewError(connect.CodeDeadlineExceeded, "context deadline exceeded"), sqlerr.WorkerLost, "lost worker http://w: it did not answer in time"},
+		{"not connect's", io.EOF, sqlerr.WorkerLost, "lost worker http://w: the connection to it broke"},
 		{"a detail of another kind", connect.NewError(connect.CodeNotFound, "gone").WithDetail(&connect.ErrorDetail{Type: "x.Y", Value: []byte{1}}), sqlerr.WorkerLost, "lost worker http://w: not_found: gone"},
 		{"a detail that is none", connect.NewError(connect.CodeNotFound, "gone").WithDetail(&connect.ErrorDetail{Type: "fletch.worker.v1.ErrorDetail", Value: []byte{0xff}}), sqlerr.WorkerLost, "lost worker http://w: not_found: gone"},
 	} {

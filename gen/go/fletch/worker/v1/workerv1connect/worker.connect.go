@@ -100,7 +100,9 @@ type WorkerServiceClient interface {
 	// Watch opens an attempt on this worker and holds its lease: when the stream ends, for whatever reason, the worker cancels
 	// the attempt's tasks, forgets its plans and leaves a tombstone, so that a late SetPlan or a second Watch is refused
 	// (NOT_FOUND, ALREADY_EXISTS). The first message is an ack. The worker ends the stream never by itself, but for its own
-	// shutdown or the deadline. A draining worker refuses with UNAVAILABLE and a fletch.identity.v1.Draining detail.
+	// shutdown or the deadline. A draining worker refuses with UNAVAILABLE and a fletch.identity.v1.Draining detail, one that has as many
+	// attempts as it takes with RESOURCE_EXHAUSTED, code too_many_queries; nothing has run then, and the coordinator gives up the
+	// attempt's other leases, too.
 	//
 	// Progress and metrics can never fail a query nor hold its end up.
 	Watch(context.Context, *v1.WatchRequest) (WorkerServiceWatchClientStream, error)
@@ -179,7 +181,9 @@ type WorkerServiceHandler interface {
 	// Watch opens an attempt on this worker and holds its lease: when the stream ends, for whatever reason, the worker cancels
 	// the attempt's tasks, forgets its plans and leaves a tombstone, so that a late SetPlan or a second Watch is refused
 	// (NOT_FOUND, ALREADY_EXISTS). The first message is an ack. The worker ends the stream never by itself, but for its own
-	// shutdown or the deadline. A draining worker refuses with UNAVAILABLE and a fletch.identity.v1.Draining detail.
+	// shutdown or the deadline. A draining worker refuses with UNAVAILABLE and a fletch.identity.v1.Draining detail, one that has as many
+	// attempts as it takes with RESOURCE_EXHAUSTED, code too_many_queries; nothing has run then, and the coordinator gives up the
+	// attempt's other leases, too.
 	//
 	// Progress and metrics can never fail a query nor hold its end up.
 	Watch(context.Context, *v1.WatchRequest, WorkerServiceWatchServerStream) error
