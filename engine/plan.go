@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,10 +39,32 @@ type Plan struct {
 // Analyze tells that the plan's rows are not the result, but what running it counted.
 func (p *Plan) Analyze() bool { return p.analyze }
 
-// Local tells that the plan is this process's own to run: it reads no file, or a table in this process's memory, and calls nothing that
-// others have.
+// Local tells that the plan is this process's own to run: it reads no file, and calls nothing that others have. A table in this
+// process's memory that every turn of a recursion reads keeps it here, too.
 func (p *Plan) Local() bool {
-	return p.Foreign() == nil && (len(p.memory) > 0 || !p.analyze && local(p.Root))
+	switch {
+	case p.Foreign() != nil:
+		return false
+	case len(p.memory) > 0:
+		return !reads(p.Root, func(s *physical.Scan) bool { return s.Format != physical.Memory }) || repeats(p.Root)
+	}
+	return !p.analyze && !reads(p.Root, func(*physical.Scan) bool { return true })
+}
+
+// reads tells whether a scan below n is such a one.
+func reads(n physical.Node, such func(*physical.Scan) bool) bool {
+	if s, ok := n.(*physical.Scan); ok {
+		return such(s)
+	}
+	return slices.ContainsFunc(n.Children(), func(k physical.Node) bool { return reads(k, such) })
+}
+
+// repeats tells whether a recursion below n reads a table in memory anew with every turn.
+func repeats(n physical.Node) bool {
+	if r, ok := n.(*physical.Recursive); ok && reads(r.Step, func(s *physical.Scan) bool { return s.Format == physical.Memory }) {
+		return true
+	}
+	return slices.ContainsFunc(n.Children(), repeats)
 }
 
 // Functions are what the plan calls besides built-in functions.
@@ -65,18 +88,6 @@ func (p *Plan) here() error {
 	}
 	return sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "function %s runs on workers only, and this statement's rows are made here", f.Name).
 		WithHint("call it in a query")
-}
-
-func local(n physical.Node) bool {
-	if _, ok := n.(*physical.Scan); ok {
-		return false
-	}
-	for _, c := range n.Children() {
-		if !local(c) {
-			return false
-		}
-	}
-	return true
 }
 
 // Plan reads and plans one statement of an engine without a session: what it makes, such as a table, is gone with it. Errors
@@ -109,8 +120,8 @@ func (s planner) queryWith(ctx context.Context, q *ast.Query, params []expr.Valu
 	}
 	root = share.Plan(root)
 	p := &Plan{Root: root, Fields: root.Schema(), memory: tables.used, functions: bound.Functions, undetermined: undetermined(bound.Root)}
-	if f := p.Foreign(); f != nil && len(p.memory) > 0 {
-		return nil, sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "function %s runs on workers only, and the query reads a table of the session, which is not there", f.Name).
+	if f := p.Foreign(); f != nil && repeats(p.Root) {
+		return nil, sqlerr.Newf(sqlerr.Unsupported, sqlerr.Pos{}, "function %s runs on workers only, and a recursion reads a table of the session, which is not there", f.Name).
 			WithHint("write the table to a file with COPY, and query that")
 	}
 	return p, nil

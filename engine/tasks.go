@@ -1,6 +1,11 @@
 package engine
 
 import (
+	"context"
+
+	"github.com/fletchdb/fletch/engine/arrowio"
+	"github.com/fletchdb/fletch/engine/exec"
+	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/physical"
 	"github.com/fletchdb/fletch/engine/stage"
 )
@@ -12,6 +17,15 @@ type Task struct {
 	Root   physical.Node
 	Output physical.Output
 	Inputs []Input // the stages that Root reads, ascending
+
+	Supplies []Supply // what else it reads: tables in this process's memory, ascending
+}
+
+// A Supply is a table in this process's memory that a task elsewhere reads, as if a stage of that number gave its rows: see
+// Engine.Supply.
+type Supply struct {
+	Stage uint32
+	Scan  *physical.Scan
 }
 
 // An Input is a stage that a task reads. Of a partitioned one it reads the partition of its own number; of a shared one, as the reader
@@ -30,6 +44,7 @@ func (in Input) Reads(task, producer uint32) bool { return !in.Shared || task ==
 func (e *Engine) Tasks(plan *Plan, n int) []Task {
 	stages := stage.Cut(stage.Distribute(plan.Root, n, stage.Config{}), n)
 	var out []Task
+	next := uint32(len(stages))
 	for _, t := range stage.Assign(stages) {
 		s := stages[t.Stage]
 		task := Task{Stage: uint32(t.Stage), Task: uint32(t.Index), Root: t.Root, Output: s.Output}
@@ -39,7 +54,47 @@ func (e *Engine) Tasks(plan *Plan, n int) []Task {
 				Stage: uint32(in.Stage), Partitioned: kind == physical.Hash || kind == physical.Robin, Shared: kind == physical.Share, Reader: uint32(in.Reader),
 			})
 		}
+		task.Root = supplied(t.Root, func(scan *physical.Scan) *physical.Remote {
+			task.Supplies = append(task.Supplies, Supply{next, scan})
+			next++
+			return &physical.Remote{Stage: int32(next - 1), Fields: scan.Schema(), Est: scan.Est}
+		})
 		out = append(out, task)
 	}
 	return out
+}
+
+// supplied is n with what remote gives in place of each table in memory. A condition that calls what others have stays with them.
+func supplied(n physical.Node, remote func(*physical.Scan) *physical.Remote) physical.Node {
+	s, ok := n.(*physical.Scan)
+	if !ok {
+		kids := make([]physical.Node, len(n.Children()))
+		for i, k := range n.Children() {
+			kids[i] = supplied(k, remote)
+		}
+		return physical.WithChildren(n, kids)
+	}
+	if s.Format != physical.Memory {
+		return n
+	}
+	c := *s
+	c.Runtime = nil // filters are made where the plan runs
+	if c.Filter == nil || !expr.CallsForeign(c.Filter) {
+		return remote(&c)
+	}
+	cond := c.Filter
+	c.Filter = nil
+	return &physical.Filter{Input: remote(&c), Cond: cond, Est: s.Est}
+}
+
+// Supply gives the rows of a supply, in the form that workers want.
+func (e *Engine) Supply(ctx context.Context, plan *Plan, s Supply) (*Rows, error) {
+	r := &Rows{plan: plan, env: e.env(plan)}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	var err error
+	if r.result, err = exec.RunToArrow(r.ctx, s.Scan, r.env, exec.ResultConfig{Form: arrowio.Narrow}); err != nil {
+		r.cancel()
+		return nil, err
+	}
+	return r, nil
 }

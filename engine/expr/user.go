@@ -72,6 +72,17 @@ func userCost(s *function.Signature, args []sqltype.Type) (cost int, ok bool) {
 	return cost, true
 }
 
+// CallsForeign tells whether e calls a function that this process does not have.
+func CallsForeign(e Expr) bool {
+	found := false
+	Walk(e, func(x Expr) bool {
+		c, ok := x.(*Call)
+		found = found || ok && c.User != nil && !c.User.Runs()
+		return !found
+	})
+	return found
+}
+
 // Strict tells whether c is NULL where an argument is.
 func (e *Call) Strict() bool {
 	if e.User != nil {

@@ -25,7 +25,9 @@ func Assign(stages []Stage) []Task {
 func portion(n physical.Node, tasks int, shares map[*physical.Scan][][]physical.File) {
 	switch n := n.(type) {
 	case *physical.Scan:
-		shares[n] = deal(n.Files, tasks)
+		if n.Format != physical.Memory {
+			shares[n] = deal(n.Files, tasks)
+		}
 	case *physical.HashJoin:
 		portion(n.Probe, tasks, shares)
 	case *physical.LoopJoin:

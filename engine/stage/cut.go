@@ -76,7 +76,7 @@ func (c *cutter) cut(id int32, root physical.Node) {
 func (c *cutter) driven(n physical.Node) bool {
 	switch n := n.(type) {
 	case *physical.Scan:
-		return true
+		return n.Format != physical.Memory
 	case *physical.Recursive: // reads all of its files itself
 		return false
 	case *physical.Remote:

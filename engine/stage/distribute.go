@@ -75,6 +75,9 @@ func (d *distributor) single(p placed) physical.Node {
 func (d *distributor) node(n physical.Node) placed {
 	switch n := n.(type) {
 	case *physical.Scan:
+		if n.Format == physical.Memory {
+			return on(n, one) // it comes from where the plan was made
+		}
 		return on(n, split)
 	case *physical.Values, *physical.Recursive:
 		return on(n, one)

@@ -230,7 +230,7 @@ func (d *distributor) replicable(n physical.Node) bool {
 func scanned(n physical.Node) (rows float64, ok bool) {
 	switch n := n.(type) {
 	case *physical.Scan:
-		return rowsOfFiles(n), true
+		return rowsOfFiles(n), n.Format != physical.Memory
 	case *physical.Values:
 		return float64(len(n.Rows)), true
 	case *physical.Filter, *physical.Project, *physical.HashJoin:

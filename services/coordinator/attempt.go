@@ -97,6 +97,7 @@ func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, 
 	c.line.leave(q)
 	q.counted()
 	q.record.running(a)
+	a.supplyAll()
 	if err := a.relay(out); err != nil {
 		if a.ctx.Err() != nil {
 			err = a.cause(err)
@@ -354,6 +355,9 @@ func (a *attempt) setPlans(w resolver.Worker) error {
 				}
 			}
 			req.Inputs = append(req.Inputs, input)
+		}
+		for _, s := range t.Supplies {
+			req.Inputs = append(req.Inputs, &workerv1.StageInput{Stage: s.Stage, Supplied: true})
 		}
 		if _, err := client.SetPlan(ctx, req); err != nil {
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) && a.ctx.Err() == nil {

@@ -204,7 +204,12 @@ func (w *Worker) newTask(ctx context.Context, a *attempt, req *workerv1.SetPlanR
 	}
 	t := &task{
 		worker: w, attempt: a, key: taskKey{req.GetKey().GetStage(), req.GetKey().GetTask()}, content: sha256.Sum256(content),
-		root: root, out: out, inputs: inputs, token: bytes.Clone(req.GetToken()), operators: req.GetOptions().GetOperatorMetrics(), caller: trace.SpanContextFromContext(ctx),
+		root: root, out: out, inputs: inputs, supplies: map[int32]*supply{}, token: bytes.Clone(req.GetToken()), operators: req.GetOptions().GetOperatorMetrics(), caller: trace.SpanContextFromContext(ctx),
+	}
+	for key, in := range inputs {
+		if in.GetSupplied() {
+			t.supplies[key.stage] = newSupply()
+		}
 	}
 	if err := t.prepare(threads, int(batch)); err != nil {
 		return nil, err
@@ -216,7 +221,7 @@ func (w *Worker) newTask(ctx context.Context, a *attempt, req *workerv1.SetPlanR
 func checkInputs(n physical.Node, inputs map[inputKey]*workerv1.StageInput) error {
 	if r, ok := n.(*physical.Remote); ok {
 		in := inputs[inputOf(r)]
-		if in == nil || len(in.GetProducers()) == 0 {
+		if in == nil || in.GetSupplied() == (len(in.GetProducers()) > 0) || in.GetSupplied() && (in.GetPartitioned() || in.GetShared()) {
 			return sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: stage %d has no producer", r.Stage)
 		}
 		for _, p := range in.GetProducers() {

@@ -25,6 +25,7 @@ func (t *task) openRemote(ctx context.Context, remote *physical.Remote) (exec.So
 	s := &remoteSource{task: t, remote: remote, metrics: t.env.Metrics.Of(remote), batches: make(chan arrow.RecordBatch, 2)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.producers = t.inputs[inputOf(remote)].GetProducers()
+	s.supply = t.supplies[remote.Stage]
 	return s, nil
 }
 
@@ -37,6 +38,7 @@ type remoteSource struct {
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	producers []*workerv1.Producer
+	supply    *supply // instead of producers
 
 	start   sync.Once
 	pumps   sync.WaitGroup
@@ -55,6 +57,9 @@ func (s *remoteSource) Streams() ([]exec.Reader, error) {
 
 // NewReader gives the rows of all producers, as they come.
 func (s *remoteSource) NewReader() (exec.Reader, error) {
+	if s.supply != nil {
+		return &remoteReader{source: s, next: s.supply.next, close: func() {}}, nil
+	}
 	s.start.Do(func() {
 		s.pumps.Add(len(s.producers))
 		for _, p := range s.producers {
@@ -109,6 +114,9 @@ func (s *remoteSource) any(ctx context.Context) (arrow.RecordBatch, error) {
 
 func (s *remoteSource) Close() error {
 	s.cancel(context.Canceled)
+	if s.supply != nil {
+		s.supply.close()
+	}
 	started := true
 	s.start.Do(func() { started = false })
 	if started {

@@ -36,6 +36,7 @@ type task struct {
 	root      physical.Node
 	out       physical.Output
 	inputs    map[inputKey]*workerv1.StageInput
+	supplies  map[int32]*supply // of those inputs that the coordinator sends, by stage
 	token     []byte
 	operators bool
 	schema    *arrow.Schema
@@ -141,6 +142,7 @@ func (t *task) claim(partition, consumer uint32, unwanted bool) (*outlet, error)
 
 // skip ends a task of which nobody wanted a row.
 func (t *task) skip() {
+	t.closeSupplies()
 	for _, o := range t.outlets {
 		o.finish(nil)
 	}
@@ -168,6 +170,7 @@ func (t *task) run() {
 	if err != nil {
 		err = t.worker.fileError(rpcerr.Of(err))
 	}
+	t.closeSupplies()
 	for _, o := range t.outlets {
 		o.finish(err)
 	}
@@ -250,6 +253,7 @@ func (t *task) ref() *workerv1.TaskRef {
 // abandon gives up what the outlets hold; the attempt's context has ended.
 func (t *task) abandon() {
 	t.cancel(context.Canceled)
+	t.closeSupplies()
 	for _, o := range t.outlets {
 		o.drop()
 	}

@@ -262,6 +262,12 @@ func (w *Worker) handler() http.Handler {
 		connecthttp.WithCodecs(arrowwire.NewCodec(), connectproto.NewJSONCodec()),
 		connecthttp.WithReadMaxBytes(MaxRequest),
 		connecthttp.WithCompressors(),
+		connecthttp.WithConditionalOptions(func(s connect.Spec) []connecthttp.Option {
+			if s.Procedure == workerv1connect.WorkerServiceSupplyProcedure { // a row may be larger than other calls' bodies
+				return []connecthttp.Option{connecthttp.WithReadMaxBytes(arrowwire.ReadLimit)}
+			}
+			return nil
+		}),
 	)
 	mux.Handle("GET "+telemetry.Path, telemetry.Handler(w.metrics.registry))
 	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(workerv1connect.WorkerServiceName)))

@@ -145,6 +145,32 @@ func End(rows, batches int64) (*Message, error) {
 	return &Message{App: app}, nil
 }
 
+// Start is the first message of a stream that is sent to a task.
+func Start(start *workerv1.SupplyStart) (*Message, error) {
+	app, err := proto.Marshal(&workerv1.StreamFrame{Frame: &workerv1.StreamFrame_Start{Start: start}})
+	if err != nil {
+		return nil, fmt.Errorf("encode start of stream: %w", err)
+	}
+	return &Message{App: app}, nil
+}
+
+// ReadStart reads the first message of such a stream.
+func ReadStart(recv func(*Message) error) (*workerv1.SupplyStart, error) {
+	var m Message
+	if err := recv(&m); err != nil {
+		return nil, err
+	}
+	defer m.Release()
+	var frame workerv1.StreamFrame
+	if err := proto.Unmarshal(m.App, &frame); err != nil {
+		return nil, fmt.Errorf("decode start of stream: %w", err)
+	}
+	if frame.GetStart() == nil || len(m.Header) > 0 {
+		return nil, errors.New("decode start of stream: it does not say what it is for")
+	}
+	return frame.GetStart(), nil
+}
+
 // Codec is connect's binary protobuf codec but for *Message, which it reads and writes itself.
 type Codec struct{ *connectproto.BinaryCodec }
 

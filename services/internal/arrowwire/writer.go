@@ -17,9 +17,18 @@ func RawStream(next connect.ServerFunc) connect.ServerFunc {
 	}
 }
 
+// Receive gives the messages of a call's body, which RawStream has seen; io.EOF at their end.
+func Receive(ctx context.Context) (func(*Message) error, error) {
+	stream, ok := ctx.Value(streamKey{}).(connect.ServerStream)
+	if !ok {
+		return nil, errors.New("a stream outside a call")
+	}
+	return func(m *Message) error { return stream.Receive(m) }, nil
+}
+
 // A Writer sends one stream on a call. It is for one goroutine.
 type Writer struct {
-	stream        connect.ServerStream
+	stream        Sender
 	encoder       *Encoder
 	rows, batches int64
 }
@@ -31,6 +40,14 @@ func NewWriter(ctx context.Context, schema *arrow.Schema) (*Writer, error) {
 	if !ok {
 		return nil, errors.New("a stream outside a call")
 	}
+	return NewWriterTo(stream, schema)
+}
+
+// A Sender takes messages: either side of a call.
+type Sender interface{ Send(msg any) error }
+
+// NewWriterTo is NewWriter on a stream that the caller has.
+func NewWriterTo(stream Sender, schema *arrow.Schema) (*Writer, error) {
 	w := &Writer{stream: stream, encoder: NewEncoder(schema)}
 	m, err := w.encoder.Schema()
 	if err != nil {

@@ -234,7 +234,9 @@ type StageInput struct {
 	// Its output is shared: this task reads, as the consumer of the reader's number, all that the one producer gives.
 	Shared bool `protobuf:"varint,4,opt,name=shared,proto3" json:"shared,omitempty"`
 	// Number of the reader, by which the fragment names it; 0 unless the output is shared.
-	Reader        uint32 `protobuf:"varint,5,opt,name=reader,proto3" json:"reader,omitempty"`
+	Reader uint32 `protobuf:"varint,5,opt,name=reader,proto3" json:"reader,omitempty"`
+	// No stage gives its rows: the coordinator sends them by Supply. There are no producers, and nothing is dealt out or shared.
+	Supplied      bool `protobuf:"varint,6,opt,name=supplied,proto3" json:"supplied,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -302,6 +304,13 @@ func (x *StageInput) GetReader() uint32 {
 		return x.Reader
 	}
 	return 0
+}
+
+func (x *StageInput) GetSupplied() bool {
+	if x != nil {
+		return x.Supplied
+	}
+	return false
 }
 
 // Producer is one task of a producing stage.
@@ -541,6 +550,7 @@ type StreamFrame struct {
 	// Types that are valid to be assigned to Frame:
 	//
 	//	*StreamFrame_End
+	//	*StreamFrame_Start
 	Frame         isStreamFrame_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -592,6 +602,15 @@ func (x *StreamFrame) GetEnd() *StreamEnd {
 	return nil
 }
 
+func (x *StreamFrame) GetStart() *SupplyStart {
+	if x != nil {
+		if x, ok := x.Frame.(*StreamFrame_Start); ok {
+			return x.Start
+		}
+	}
+	return nil
+}
+
 type isStreamFrame_Frame interface {
 	isStreamFrame_Frame()
 }
@@ -601,7 +620,115 @@ type StreamFrame_End struct {
 	End *StreamEnd `protobuf:"bytes,1,opt,name=end,proto3,oneof"`
 }
 
+type StreamFrame_Start struct {
+	// The input that a Supply is for: its first message, and of no other stream.
+	Start *SupplyStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
+}
+
 func (*StreamFrame_End) isStreamFrame_Frame() {}
+
+func (*StreamFrame_Start) isStreamFrame_Frame() {}
+
+// SupplyStart tells which input of which task a Supply brings.
+type SupplyStart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task.
+	Key *TaskKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Number of the input's stage, as in the fragment.
+	Stage uint32 `protobuf:"varint,2,opt,name=stage,proto3" json:"stage,omitempty"`
+	// The attempt's token.
+	Token         []byte `protobuf:"bytes,3,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SupplyStart) Reset() {
+	*x = SupplyStart{}
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SupplyStart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SupplyStart) ProtoMessage() {}
+
+func (x *SupplyStart) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SupplyStart.ProtoReflect.Descriptor instead.
+func (*SupplyStart) Descriptor() ([]byte, []int) {
+	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SupplyStart) GetKey() *TaskKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *SupplyStart) GetStage() uint32 {
+	if x != nil {
+		return x.Stage
+	}
+	return 0
+}
+
+func (x *SupplyStart) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+// SupplyResponse says that the rows were taken. It is empty.
+type SupplyResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SupplyResponse) Reset() {
+	*x = SupplyResponse{}
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SupplyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SupplyResponse) ProtoMessage() {}
+
+func (x *SupplyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SupplyResponse.ProtoReflect.Descriptor instead.
+func (*SupplyResponse) Descriptor() ([]byte, []int) {
+	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{9}
+}
 
 // StreamEnd is the last message of a stream, and the only proof that it is complete.
 type StreamEnd struct {
@@ -616,7 +743,7 @@ type StreamEnd struct {
 
 func (x *StreamEnd) Reset() {
 	*x = StreamEnd{}
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[8]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +755,7 @@ func (x *StreamEnd) String() string {
 func (*StreamEnd) ProtoMessage() {}
 
 func (x *StreamEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[8]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +768,7 @@ func (x *StreamEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamEnd.ProtoReflect.Descriptor instead.
 func (*StreamEnd) Descriptor() ([]byte, []int) {
-	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{8}
+	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StreamEnd) GetRows() uint64 {
@@ -676,7 +803,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[9]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -688,7 +815,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[9]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -701,7 +828,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{9}
+	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchRequest) GetQuery() string {
@@ -750,7 +877,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[10]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +889,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[10]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +902,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{10}
+	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchResponse) GetEvent() isWatchResponse_Event {
@@ -862,7 +989,7 @@ type AttemptOpened struct {
 
 func (x *AttemptOpened) Reset() {
 	*x = AttemptOpened{}
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[11]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -874,7 +1001,7 @@ func (x *AttemptOpened) String() string {
 func (*AttemptOpened) ProtoMessage() {}
 
 func (x *AttemptOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[11]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -887,7 +1014,7 @@ func (x *AttemptOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptOpened.ProtoReflect.Descriptor instead.
 func (*AttemptOpened) Descriptor() ([]byte, []int) {
-	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{11}
+	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{13}
 }
 
 // AttemptProgress is the state of all tasks of the attempt on this worker that have changed since the last one.
@@ -905,7 +1032,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[12]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1044,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[12]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1057,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{12}
+	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AttemptProgress) GetTasks() []*TaskProgress {
@@ -967,7 +1094,7 @@ type TaskFinished struct {
 
 func (x *TaskFinished) Reset() {
 	*x = TaskFinished{}
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[13]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -979,7 +1106,7 @@ func (x *TaskFinished) String() string {
 func (*TaskFinished) ProtoMessage() {}
 
 func (x *TaskFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[13]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,7 +1119,7 @@ func (x *TaskFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskFinished.ProtoReflect.Descriptor instead.
 func (*TaskFinished) Descriptor() ([]byte, []int) {
-	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{13}
+	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TaskFinished) GetProgress() *TaskProgress {
@@ -1022,7 +1149,7 @@ type TaskFailed struct {
 
 func (x *TaskFailed) Reset() {
 	*x = TaskFailed{}
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[14]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1161,7 @@ func (x *TaskFailed) String() string {
 func (*TaskFailed) ProtoMessage() {}
 
 func (x *TaskFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_fletch_worker_v1_worker_proto_msgTypes[14]
+	mi := &file_fletch_worker_v1_worker_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1174,7 @@ func (x *TaskFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskFailed.ProtoReflect.Descriptor instead.
 func (*TaskFailed) Descriptor() ([]byte, []int) {
-	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{14}
+	return file_fletch_worker_v1_worker_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TaskFailed) GetTask() *TaskRef {
@@ -1080,14 +1207,15 @@ const file_fletch_worker_v1_worker_proto_rawDesc = "" +
 	"\x06inputs\x18\x03 \x03(\v2\x1c.fletch.worker.v1.StageInputR\x06inputs\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\fR\x05token\x127\n" +
 	"\aoptions\x18\x05 \x01(\v2\x1d.fletch.worker.v1.TaskOptionsR\aoptions\"\x11\n" +
-	"\x0fSetPlanResponse\"\xae\x01\n" +
+	"\x0fSetPlanResponse\"\xca\x01\n" +
 	"\n" +
 	"StageInput\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\rR\x05stage\x128\n" +
 	"\tproducers\x18\x02 \x03(\v2\x1a.fletch.worker.v1.ProducerR\tproducers\x12 \n" +
 	"\vpartitioned\x18\x03 \x01(\bR\vpartitioned\x12\x16\n" +
 	"\x06shared\x18\x04 \x01(\bR\x06shared\x12\x16\n" +
-	"\x06reader\x18\x05 \x01(\rR\x06reader\"j\n" +
+	"\x06reader\x18\x05 \x01(\rR\x06reader\x12\x1a\n" +
+	"\bsupplied\x18\x06 \x01(\bR\bsupplied\"j\n" +
 	"\bProducer\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x128\n" +
@@ -1104,10 +1232,16 @@ const file_fletch_worker_v1_worker_proto_rawDesc = "" +
 	"\tpartition\x18\x02 \x01(\rR\tpartition\x12\x1a\n" +
 	"\bconsumer\x18\x03 \x01(\rR\bconsumer\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\fR\x05token\x12\x1a\n" +
-	"\bunwanted\x18\x05 \x01(\bR\bunwanted\"M\n" +
+	"\bunwanted\x18\x05 \x01(\bR\bunwanted\"\x84\x01\n" +
 	"\vStreamFrame\x12/\n" +
-	"\x03end\x18\x01 \x01(\v2\x1b.fletch.worker.v1.StreamEndH\x00R\x03endB\r\n" +
-	"\x05frame\x12\x04\xc0\xf1\x1b\x01\"9\n" +
+	"\x03end\x18\x01 \x01(\v2\x1b.fletch.worker.v1.StreamEndH\x00R\x03end\x125\n" +
+	"\x05start\x18\x02 \x01(\v2\x1d.fletch.worker.v1.SupplyStartH\x00R\x05startB\r\n" +
+	"\x05frame\x12\x04\xc0\xf1\x1b\x01\"f\n" +
+	"\vSupplyStart\x12+\n" +
+	"\x03key\x18\x01 \x01(\v2\x19.fletch.worker.v1.TaskKeyR\x03key\x12\x14\n" +
+	"\x05stage\x18\x02 \x01(\rR\x05stage\x12\x14\n" +
+	"\x05token\x18\x03 \x01(\fR\x05token\"\x10\n" +
+	"\x0eSupplyResponse\"9\n" +
 	"\tStreamEnd\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x04R\x04rows\x12\x18\n" +
 	"\abatches\x18\x02 \x01(\x04R\abatches\"\xbb\x01\n" +
@@ -1135,13 +1269,14 @@ const file_fletch_worker_v1_worker_proto_rawDesc = "" +
 	"\n" +
 	"TaskFailed\x12-\n" +
 	"\x04task\x18\x01 \x01(\v2\x19.fletch.worker.v1.TaskRefR\x04task\x123\n" +
-	"\x05error\x18\x02 \x01(\v2\x1d.fletch.worker.v1.ErrorDetailR\x05error2\xb0\x03\n" +
+	"\x05error\x18\x02 \x01(\v2\x1d.fletch.worker.v1.ErrorDetailR\x05error2\x81\x04\n" +
 	"\rWorkerService\x12[\n" +
 	"\n" +
 	"WorkerInfo\x12%.fletch.identity.v1.WorkerInfoRequest\x1a&.fletch.identity.v1.WorkerInfoResponse\x12N\n" +
 	"\aSetPlan\x12 .fletch.worker.v1.SetPlanRequest\x1a!.fletch.worker.v1.SetPlanResponse\x12X\n" +
 	"\vExecuteTask\x12$.fletch.worker.v1.ExecuteTaskRequest\x1a!.arrow.flight.protocol.FlightData0\x01\x12J\n" +
-	"\x05Watch\x12\x1e.fletch.worker.v1.WatchRequest\x1a\x1f.fletch.worker.v1.WatchResponse0\x01\x12L\n" +
+	"\x05Watch\x12\x1e.fletch.worker.v1.WatchRequest\x1a\x1f.fletch.worker.v1.WatchResponse0\x01\x12O\n" +
+	"\x06Supply\x12!.arrow.flight.protocol.FlightData\x1a .fletch.worker.v1.SupplyResponse(\x01\x12L\n" +
 	"\x05Drain\x12 .fletch.identity.v1.DrainRequest\x1a!.fletch.identity.v1.DrainResponseB\xc6\x01\xe8\xf0\x1b\x02\n" +
 	"\x14com.fletch.worker.v1B\vWorkerProtoP\x01Z;github.com/fletchdb/fletch/gen/go/fletch/worker/v1;workerv1\xa2\x02\x03FWX\xaa\x02\x10Fletch.Worker.V1\xca\x02\x10Fletch\\Worker\\V1\xe2\x02\x1cFletch\\Worker\\V1\\GPBMetadata\xea\x02\x12Fletch::Worker::V1b\x06proto3"
 
@@ -1157,7 +1292,7 @@ func file_fletch_worker_v1_worker_proto_rawDescGZIP() []byte {
 	return file_fletch_worker_v1_worker_proto_rawDescData
 }
 
-var file_fletch_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_fletch_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_fletch_worker_v1_worker_proto_goTypes = []any{
 	(*TaskKey)(nil),                // 0: fletch.worker.v1.TaskKey
 	(*SetPlanRequest)(nil),         // 1: fletch.worker.v1.SetPlanRequest
@@ -1167,62 +1302,68 @@ var file_fletch_worker_v1_worker_proto_goTypes = []any{
 	(*TaskOptions)(nil),            // 5: fletch.worker.v1.TaskOptions
 	(*ExecuteTaskRequest)(nil),     // 6: fletch.worker.v1.ExecuteTaskRequest
 	(*StreamFrame)(nil),            // 7: fletch.worker.v1.StreamFrame
-	(*StreamEnd)(nil),              // 8: fletch.worker.v1.StreamEnd
-	(*WatchRequest)(nil),           // 9: fletch.worker.v1.WatchRequest
-	(*WatchResponse)(nil),          // 10: fletch.worker.v1.WatchResponse
-	(*AttemptOpened)(nil),          // 11: fletch.worker.v1.AttemptOpened
-	(*AttemptProgress)(nil),        // 12: fletch.worker.v1.AttemptProgress
-	(*TaskFinished)(nil),           // 13: fletch.worker.v1.TaskFinished
-	(*TaskFailed)(nil),             // 14: fletch.worker.v1.TaskFailed
-	(*v1.Fragment)(nil),            // 15: fletch.plan.v1.Fragment
-	(*v11.Identity)(nil),           // 16: fletch.identity.v1.Identity
-	(*durationpb.Duration)(nil),    // 17: google.protobuf.Duration
-	(*TaskProgress)(nil),           // 18: fletch.worker.v1.TaskProgress
-	(*TaskMetrics)(nil),            // 19: fletch.worker.v1.TaskMetrics
-	(*TaskRef)(nil),                // 20: fletch.worker.v1.TaskRef
-	(*ErrorDetail)(nil),            // 21: fletch.worker.v1.ErrorDetail
-	(*v11.WorkerInfoRequest)(nil),  // 22: fletch.identity.v1.WorkerInfoRequest
-	(*v11.DrainRequest)(nil),       // 23: fletch.identity.v1.DrainRequest
-	(*v11.WorkerInfoResponse)(nil), // 24: fletch.identity.v1.WorkerInfoResponse
+	(*SupplyStart)(nil),            // 8: fletch.worker.v1.SupplyStart
+	(*SupplyResponse)(nil),         // 9: fletch.worker.v1.SupplyResponse
+	(*StreamEnd)(nil),              // 10: fletch.worker.v1.StreamEnd
+	(*WatchRequest)(nil),           // 11: fletch.worker.v1.WatchRequest
+	(*WatchResponse)(nil),          // 12: fletch.worker.v1.WatchResponse
+	(*AttemptOpened)(nil),          // 13: fletch.worker.v1.AttemptOpened
+	(*AttemptProgress)(nil),        // 14: fletch.worker.v1.AttemptProgress
+	(*TaskFinished)(nil),           // 15: fletch.worker.v1.TaskFinished
+	(*TaskFailed)(nil),             // 16: fletch.worker.v1.TaskFailed
+	(*v1.Fragment)(nil),            // 17: fletch.plan.v1.Fragment
+	(*v11.Identity)(nil),           // 18: fletch.identity.v1.Identity
+	(*durationpb.Duration)(nil),    // 19: google.protobuf.Duration
+	(*TaskProgress)(nil),           // 20: fletch.worker.v1.TaskProgress
+	(*TaskMetrics)(nil),            // 21: fletch.worker.v1.TaskMetrics
+	(*TaskRef)(nil),                // 22: fletch.worker.v1.TaskRef
+	(*ErrorDetail)(nil),            // 23: fletch.worker.v1.ErrorDetail
+	(*v11.WorkerInfoRequest)(nil),  // 24: fletch.identity.v1.WorkerInfoRequest
 	(*flight.FlightData)(nil),      // 25: arrow.flight.protocol.FlightData
-	(*v11.DrainResponse)(nil),      // 26: fletch.identity.v1.DrainResponse
+	(*v11.DrainRequest)(nil),       // 26: fletch.identity.v1.DrainRequest
+	(*v11.WorkerInfoResponse)(nil), // 27: fletch.identity.v1.WorkerInfoResponse
+	(*v11.DrainResponse)(nil),      // 28: fletch.identity.v1.DrainResponse
 }
 var file_fletch_worker_v1_worker_proto_depIdxs = []int32{
 	0,  // 0: fletch.worker.v1.SetPlanRequest.key:type_name -> fletch.worker.v1.TaskKey
-	15, // 1: fletch.worker.v1.SetPlanRequest.fragment:type_name -> fletch.plan.v1.Fragment
+	17, // 1: fletch.worker.v1.SetPlanRequest.fragment:type_name -> fletch.plan.v1.Fragment
 	3,  // 2: fletch.worker.v1.SetPlanRequest.inputs:type_name -> fletch.worker.v1.StageInput
 	5,  // 3: fletch.worker.v1.SetPlanRequest.options:type_name -> fletch.worker.v1.TaskOptions
 	4,  // 4: fletch.worker.v1.StageInput.producers:type_name -> fletch.worker.v1.Producer
-	16, // 5: fletch.worker.v1.Producer.identity:type_name -> fletch.identity.v1.Identity
-	17, // 6: fletch.worker.v1.TaskOptions.timeout:type_name -> google.protobuf.Duration
+	18, // 5: fletch.worker.v1.Producer.identity:type_name -> fletch.identity.v1.Identity
+	19, // 6: fletch.worker.v1.TaskOptions.timeout:type_name -> google.protobuf.Duration
 	0,  // 7: fletch.worker.v1.ExecuteTaskRequest.key:type_name -> fletch.worker.v1.TaskKey
-	8,  // 8: fletch.worker.v1.StreamFrame.end:type_name -> fletch.worker.v1.StreamEnd
-	17, // 9: fletch.worker.v1.WatchRequest.timeout:type_name -> google.protobuf.Duration
-	17, // 10: fletch.worker.v1.WatchRequest.progress_interval:type_name -> google.protobuf.Duration
-	11, // 11: fletch.worker.v1.WatchResponse.opened:type_name -> fletch.worker.v1.AttemptOpened
-	12, // 12: fletch.worker.v1.WatchResponse.progress:type_name -> fletch.worker.v1.AttemptProgress
-	13, // 13: fletch.worker.v1.WatchResponse.finished:type_name -> fletch.worker.v1.TaskFinished
-	14, // 14: fletch.worker.v1.WatchResponse.failed:type_name -> fletch.worker.v1.TaskFailed
-	18, // 15: fletch.worker.v1.AttemptProgress.tasks:type_name -> fletch.worker.v1.TaskProgress
-	18, // 16: fletch.worker.v1.TaskFinished.progress:type_name -> fletch.worker.v1.TaskProgress
-	19, // 17: fletch.worker.v1.TaskFinished.metrics:type_name -> fletch.worker.v1.TaskMetrics
-	20, // 18: fletch.worker.v1.TaskFailed.task:type_name -> fletch.worker.v1.TaskRef
-	21, // 19: fletch.worker.v1.TaskFailed.error:type_name -> fletch.worker.v1.ErrorDetail
-	22, // 20: fletch.worker.v1.WorkerService.WorkerInfo:input_type -> fletch.identity.v1.WorkerInfoRequest
-	1,  // 21: fletch.worker.v1.WorkerService.SetPlan:input_type -> fletch.worker.v1.SetPlanRequest
-	6,  // 22: fletch.worker.v1.WorkerService.ExecuteTask:input_type -> fletch.worker.v1.ExecuteTaskRequest
-	9,  // 23: fletch.worker.v1.WorkerService.Watch:input_type -> fletch.worker.v1.WatchRequest
-	23, // 24: fletch.worker.v1.WorkerService.Drain:input_type -> fletch.identity.v1.DrainRequest
-	24, // 25: fletch.worker.v1.WorkerService.WorkerInfo:output_type -> fletch.identity.v1.WorkerInfoResponse
-	2,  // 26: fletch.worker.v1.WorkerService.SetPlan:output_type -> fletch.worker.v1.SetPlanResponse
-	25, // 27: fletch.worker.v1.WorkerService.ExecuteTask:output_type -> arrow.flight.protocol.FlightData
-	10, // 28: fletch.worker.v1.WorkerService.Watch:output_type -> fletch.worker.v1.WatchResponse
-	26, // 29: fletch.worker.v1.WorkerService.Drain:output_type -> fletch.identity.v1.DrainResponse
-	25, // [25:30] is the sub-list for method output_type
-	20, // [20:25] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	10, // 8: fletch.worker.v1.StreamFrame.end:type_name -> fletch.worker.v1.StreamEnd
+	8,  // 9: fletch.worker.v1.StreamFrame.start:type_name -> fletch.worker.v1.SupplyStart
+	0,  // 10: fletch.worker.v1.SupplyStart.key:type_name -> fletch.worker.v1.TaskKey
+	19, // 11: fletch.worker.v1.WatchRequest.timeout:type_name -> google.protobuf.Duration
+	19, // 12: fletch.worker.v1.WatchRequest.progress_interval:type_name -> google.protobuf.Duration
+	13, // 13: fletch.worker.v1.WatchResponse.opened:type_name -> fletch.worker.v1.AttemptOpened
+	14, // 14: fletch.worker.v1.WatchResponse.progress:type_name -> fletch.worker.v1.AttemptProgress
+	15, // 15: fletch.worker.v1.WatchResponse.finished:type_name -> fletch.worker.v1.TaskFinished
+	16, // 16: fletch.worker.v1.WatchResponse.failed:type_name -> fletch.worker.v1.TaskFailed
+	20, // 17: fletch.worker.v1.AttemptProgress.tasks:type_name -> fletch.worker.v1.TaskProgress
+	20, // 18: fletch.worker.v1.TaskFinished.progress:type_name -> fletch.worker.v1.TaskProgress
+	21, // 19: fletch.worker.v1.TaskFinished.metrics:type_name -> fletch.worker.v1.TaskMetrics
+	22, // 20: fletch.worker.v1.TaskFailed.task:type_name -> fletch.worker.v1.TaskRef
+	23, // 21: fletch.worker.v1.TaskFailed.error:type_name -> fletch.worker.v1.ErrorDetail
+	24, // 22: fletch.worker.v1.WorkerService.WorkerInfo:input_type -> fletch.identity.v1.WorkerInfoRequest
+	1,  // 23: fletch.worker.v1.WorkerService.SetPlan:input_type -> fletch.worker.v1.SetPlanRequest
+	6,  // 24: fletch.worker.v1.WorkerService.ExecuteTask:input_type -> fletch.worker.v1.ExecuteTaskRequest
+	11, // 25: fletch.worker.v1.WorkerService.Watch:input_type -> fletch.worker.v1.WatchRequest
+	25, // 26: fletch.worker.v1.WorkerService.Supply:input_type -> arrow.flight.protocol.FlightData
+	26, // 27: fletch.worker.v1.WorkerService.Drain:input_type -> fletch.identity.v1.DrainRequest
+	27, // 28: fletch.worker.v1.WorkerService.WorkerInfo:output_type -> fletch.identity.v1.WorkerInfoResponse
+	2,  // 29: fletch.worker.v1.WorkerService.SetPlan:output_type -> fletch.worker.v1.SetPlanResponse
+	25, // 30: fletch.worker.v1.WorkerService.ExecuteTask:output_type -> arrow.flight.protocol.FlightData
+	12, // 31: fletch.worker.v1.WorkerService.Watch:output_type -> fletch.worker.v1.WatchResponse
+	9,  // 32: fletch.worker.v1.WorkerService.Supply:output_type -> fletch.worker.v1.SupplyResponse
+	28, // 33: fletch.worker.v1.WorkerService.Drain:output_type -> fletch.identity.v1.DrainResponse
+	28, // [28:34] is the sub-list for method output_type
+	22, // [22:28] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_fletch_worker_v1_worker_proto_init() }
@@ -1234,8 +1375,9 @@ func file_fletch_worker_v1_worker_proto_init() {
 	file_fletch_worker_v1_metrics_proto_init()
 	file_fletch_worker_v1_worker_proto_msgTypes[7].OneofWrappers = []any{
 		(*StreamFrame_End)(nil),
+		(*StreamFrame_Start)(nil),
 	}
-	file_fletch_worker_v1_worker_proto_msgTypes[10].OneofWrappers = []any{
+	file_fletch_worker_v1_worker_proto_msgTypes[12].OneofWrappers = []any{
 		(*WatchResponse_Opened)(nil),
 		(*WatchResponse_Progress)(nil),
 		(*WatchResponse_Finished)(nil),
@@ -1247,7 +1389,7 @@ func file_fletch_worker_v1_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fletch_worker_v1_worker_proto_rawDesc), len(file_fletch_worker_v1_worker_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

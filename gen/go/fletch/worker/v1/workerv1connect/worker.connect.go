@@ -36,6 +36,8 @@ const (
 	WorkerServiceExecuteTaskProcedure = "/fletch.worker.v1.WorkerService/ExecuteTask"
 	// WorkerServiceWatchProcedure is the procedure name of the WorkerService's Watch RPC.
 	WorkerServiceWatchProcedure = "/fletch.worker.v1.WorkerService/Watch"
+	// WorkerServiceSupplyProcedure is the procedure name of the WorkerService's Supply RPC.
+	WorkerServiceSupplyProcedure = "/fletch.worker.v1.WorkerService/Supply"
 	// WorkerServiceDrainProcedure is the procedure name of the WorkerService's Drain RPC.
 	WorkerServiceDrainProcedure = "/fletch.worker.v1.WorkerService/Drain"
 )
@@ -67,6 +69,13 @@ var (
 			StreamType: connect.StreamTypeServer,
 			Schema:     v1.File_fletch_worker_v1_worker_proto.Services().ByName("WorkerService").Methods().ByName("Watch"),
 			Procedure:  WorkerServiceWatchProcedure,
+		}
+	})
+	workerServiceSupplySpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeClient,
+			Schema:     v1.File_fletch_worker_v1_worker_proto.Services().ByName("WorkerService").Methods().ByName("Supply"),
+			Procedure:  WorkerServiceSupplyProcedure,
 		}
 	})
 	workerServiceDrainSpec = sync.OnceValue(func() connect.Spec {
@@ -106,6 +115,14 @@ type WorkerServiceClient interface {
 	//
 	// Progress and metrics can never fail a query nor hold its end up.
 	Watch(context.Context, *v1.WatchRequest) (WorkerServiceWatchClientStream, error)
+	// Supply brings a task the rows of an input that no stage gives: a table in the coordinator's memory. The first FlightData has an empty
+	// data_header and an app_metadata that holds a StreamFrame with the start; then come schema, batches and end as from ExecuteTask. The
+	// worker takes the rows as they come, and what the task has not read yet counts in the attempt's memory. It answers when it has all,
+	// or wants no more.
+	//
+	// An unknown key, or an input that is not supplied, is NOT_FOUND; a wrong token is PERMISSION_DENIED; an input is supplied once per
+	// attempt: again it is ALREADY_EXISTS.
+	Supply(context.Context) (WorkerServiceSupplyClientStream, error)
 	// Drain makes the worker end as SIGTERM does: from the answer on it refuses a Watch of a new attempt, serves the open ones to their end
 	// or its drain time-out, and exits. Repeating it is a no-op. Like every call it means one instance, and another one refuses. Without a
 	// shared secret it is PERMISSION_DENIED to callers on other hosts.
@@ -159,6 +176,35 @@ func (s WorkerServiceWatchClientStream) Close() error {
 	return s.stream.Close()
 }
 
+// WorkerServiceSupplyClientStream is the client stream for the WorkerService's Supply RPC.
+type WorkerServiceSupplyClientStream struct {
+	stream connect.ClientStream
+}
+
+// SendHeaders opens the stream and flushes the request headers without a message. The first Send or
+// Receive does this implicitly.
+func (s WorkerServiceSupplyClientStream) SendHeaders() error {
+	return s.stream.SendHeaders()
+}
+
+// Send sends a request message to the server.
+func (s WorkerServiceSupplyClientStream) Send(req *flight.FlightData) error {
+	return s.stream.Send(req)
+}
+
+// CloseAndReceive closes the request side of the stream and returns the single response message. It
+// reads the stream to completion to release its resources.
+func (s WorkerServiceSupplyClientStream) CloseAndReceive() (*v1.SupplyResponse, error) {
+	if err := s.stream.CloseSend(); err != nil {
+		return nil, err
+	}
+	var res v1.SupplyResponse
+	if err := s.stream.Receive(&res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
 // WorkerServiceHandler is an implementation of the fletch.worker.v1.WorkerService service.
 type WorkerServiceHandler interface {
 	// WorkerInfo tells who the worker is and what it can run. It is the one call without expected identity.
@@ -187,6 +233,14 @@ type WorkerServiceHandler interface {
 	//
 	// Progress and metrics can never fail a query nor hold its end up.
 	Watch(context.Context, *v1.WatchRequest, WorkerServiceWatchServerStream) error
+	// Supply brings a task the rows of an input that no stage gives: a table in the coordinator's memory. The first FlightData has an empty
+	// data_header and an app_metadata that holds a StreamFrame with the start; then come schema, batches and end as from ExecuteTask. The
+	// worker takes the rows as they come, and what the task has not read yet counts in the attempt's memory. It answers when it has all,
+	// or wants no more.
+	//
+	// An unknown key, or an input that is not supplied, is NOT_FOUND; a wrong token is PERMISSION_DENIED; an input is supplied once per
+	// attempt: again it is ALREADY_EXISTS.
+	Supply(context.Context, WorkerServiceSupplyServerStream) (*v1.SupplyResponse, error)
 	// Drain makes the worker end as SIGTERM does: from the answer on it refuses a Watch of a new attempt, serves the open ones to their end
 	// or its drain time-out, and exits. Repeating it is a no-op. Like every call it means one instance, and another one refuses. Without a
 	// shared secret it is PERMISSION_DENIED to callers on other hosts.
@@ -202,6 +256,7 @@ func RegisterWorkerServiceHandler(server *connect.Server, svc WorkerServiceHandl
 		connect.Method{Spec: workerServiceSetPlanSpec(), Handler: adapter.setPlan},
 		connect.Method{Spec: workerServiceExecuteTaskSpec(), Handler: adapter.executeTask},
 		connect.Method{Spec: workerServiceWatchSpec(), Handler: adapter.watch},
+		connect.Method{Spec: workerServiceSupplySpec(), Handler: adapter.supply},
 		connect.Method{Spec: workerServiceDrainSpec(), Handler: adapter.drain},
 	)
 }
@@ -237,6 +292,20 @@ func (s WorkerServiceWatchServerStream) Send(res *v1.WatchResponse) error {
 	return s.stream.Send(res)
 }
 
+// WorkerServiceSupplyServerStream is the server stream for the WorkerService's Supply RPC.
+type WorkerServiceSupplyServerStream struct {
+	stream connect.ServerStream
+}
+
+// Receive returns the next request message from the client.
+func (s WorkerServiceSupplyServerStream) Receive() (*flight.FlightData, error) {
+	var req flight.FlightData
+	if err := s.stream.Receive(&req); err != nil {
+		return nil, err
+	}
+	return &req, nil
+}
+
 // UnimplementedWorkerServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedWorkerServiceHandler struct{}
 
@@ -254,6 +323,10 @@ func (UnimplementedWorkerServiceHandler) ExecuteTask(context.Context, *v1.Execut
 
 func (UnimplementedWorkerServiceHandler) Watch(context.Context, *v1.WatchRequest, WorkerServiceWatchServerStream) error {
 	return connect.NewError(connect.CodeUnimplemented, "fletch.worker.v1.WorkerService.Watch is not implemented")
+}
+
+func (UnimplementedWorkerServiceHandler) Supply(context.Context, WorkerServiceSupplyServerStream) (*v1.SupplyResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "fletch.worker.v1.WorkerService.Supply is not implemented")
 }
 
 func (UnimplementedWorkerServiceHandler) Drain(context.Context, *v11.DrainRequest) (*v11.DrainResponse, error) {
@@ -294,6 +367,14 @@ func (c *workerServiceClient) Watch(ctx context.Context, req *v1.WatchRequest) (
 		return WorkerServiceWatchClientStream{}, err
 	}
 	return WorkerServiceWatchClientStream{stream: stream}, nil
+}
+
+func (c *workerServiceClient) Supply(ctx context.Context) (WorkerServiceSupplyClientStream, error) {
+	stream, err := c.client.CallClientStream(ctx, workerServiceSupplySpec())
+	if err != nil {
+		return WorkerServiceSupplyClientStream{}, err
+	}
+	return WorkerServiceSupplyClientStream{stream: stream}, nil
 }
 
 func (c *workerServiceClient) Drain(ctx context.Context, req *v11.DrainRequest) (*v11.DrainResponse, error) {
@@ -344,6 +425,14 @@ func (h workerServiceHandler) watch(ctx context.Context, _ connect.Spec, stream 
 		return err
 	}
 	return h.svc.Watch(ctx, &req, WorkerServiceWatchServerStream{stream: stream})
+}
+
+func (h workerServiceHandler) supply(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	res, err := h.svc.Supply(ctx, WorkerServiceSupplyServerStream{stream: stream})
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
 }
 
 func (h workerServiceHandler) drain(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
