@@ -1,6 +1,11 @@
 package identity
 
 import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -251,5 +256,34 @@ func TestDescribe(t *testing.T) {
 		if got := Describe(tc.id); got != tc.want {
 			t.Errorf("got %q, want %q", got, tc.want)
 		}
+	}
+}
+
+// The shipped build checks every call, and the tag that turns it off is known to nobody but the drill that needs it.
+func TestNoSwitch(t *testing.T) {
+	const tag = "fletch_" + "unchecked"
+	if !enforced {
+		t.Error("calls are not checked")
+	}
+	root := filepath.Join("..", "..", "..")
+	allowed := []string{"ci/drills/rollout.go", "services/internal/identity/enforced.go", "services/internal/identity/unenforced.go"}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git" || d.Name() == "bin" || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if name, _ := filepath.Rel(root, path); bytes.Contains(text, []byte(tag)) && !slices.Contains(allowed, filepath.ToSlash(name)) {
+			t.Errorf("%s knows the tag", name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
