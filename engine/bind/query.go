@@ -51,10 +51,41 @@ func (b *binder) with(w *ast.With, outer *scope) (*scope, error) {
 		if err != nil {
 			return nil, err
 		}
-		next.ctes[0].checked = &checked
+		if next.ctes[0].checked = &checked; once(c, checked.node) {
+			if checked, err = b.settleColumns(checked); err != nil {
+				return nil, err
+			}
+			b.recursions++
+			s := &logical.Shared{ID: b.recursions, Name: c.Name.Name, Input: checked.node}
+			for _, col := range checked.cols {
+				s.From = append(s.From, col.col)
+			}
+			next.ctes[0].checked, next.ctes[0].shared = &checked, s
+		}
 		sc = next
 	}
 	return sc, nil
+}
+
+// once tells whether a WITH query is to be computed once however often it is named: it says so, or would give other rows each time.
+func once(def *ast.CTE, n logical.Node) bool {
+	switch def.Materialized {
+	case ast.Materialized:
+	case ast.NotMaterialized:
+		return false
+	default:
+		volatile := false
+		logical.Walk(n, func(n logical.Node) bool {
+			for _, e := range logical.Exprs(n) {
+				volatile = volatile || expr.IsVolatile(e)
+			}
+			return !volatile
+		})
+		if !volatile {
+			return false
+		}
+	}
+	return len(logical.Outer(n)) == 0
 }
 
 func mentions(q ast.Node, name string) bool {
@@ -70,6 +101,16 @@ func mentions(q ast.Node, name string) bool {
 
 // cteUse binds a WITH query for one place that names it.
 func (b *binder) cteUse(c *cte) (bound, error) {
+	if c.shared != nil {
+		s := *c.shared
+		s.Cols = make([]*expr.Column, len(s.From))
+		out := bound{node: &s, cols: append([]column(nil), c.checked.cols...)}
+		for i, like := range s.From {
+			s.Cols[i] = b.fresh(like.Name, like)
+			out.cols[i].col = s.Cols[i]
+		}
+		return out, nil
+	}
 	if c.checked != nil { // no column may have two places: the plan made to check the query serves one use only
 		out := *c.checked
 		c.checked = nil

@@ -31,6 +31,7 @@ type cte struct {
 	recursive bool             // names itself
 	scope     *scope           // what it sees
 	checked   *bound           // bound already and named nowhere yet
+	shared    *logical.Shared  // computed once: what each place that names it reads
 	working   *logical.Working // within the recursive half of the query itself: what its name stands for there
 }
 

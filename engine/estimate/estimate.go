@@ -83,6 +83,13 @@ func (e *Estimator) estimate(n logical.Node) *Stats {
 		s := e.Of(n.Input).clone()
 		s.Rows *= elements
 		return s
+	case *logical.Shared:
+		in := e.Of(n.Input)
+		s := &Stats{Rows: in.Rows, Base: in.Base, Cols: map[expr.ColumnID]Column{}}
+		for i, c := range n.Cols {
+			s.Cols[c.ID] = in.Cols[n.From[i].ID]
+		}
+		return s
 	case *logical.Recursive: // how many rounds there will be is anyone's guess
 		return unknown(n.Cols, 10*max(e.Of(n.Base).Rows, e.Of(n.Step).Rows))
 	case *logical.Working:

@@ -49,6 +49,8 @@ func LogicalLine(n logical.Node) string {
 			s += " with ordinality"
 		}
 		return s
+	case *logical.Shared:
+		return fmt.Sprintf("Shared #%d %s", n.ID, n.Name)
 	case *logical.Recursive:
 		return "Recursive" + distinctly(n.All) + " " + n.Name
 	case *logical.Working:

@@ -69,6 +69,11 @@ func (c *cloner) items(old []Item) []Item {
 }
 
 func (c *cloner) node(n Node) Node {
+	if s, ok := n.(*Shared); ok { // another place that reads the same
+		d := *s
+		d.Cols = c.columns(s.Cols)
+		return &d
+	}
 	kids := make([]Node, len(n.Children()))
 	for i, k := range n.Children() {
 		kids[i] = c.node(k)

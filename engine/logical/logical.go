@@ -37,6 +37,7 @@ func (*Window) isNode()    {}
 func (*Recursive) isNode() {}
 func (*Working) isNode()   {}
 func (*Expand) isNode()    {}
+func (*Shared) isNode()    {}
 
 // A Scan reads columns of a table.
 type Scan struct {
@@ -240,6 +241,16 @@ type Working struct {
 	Cols []*expr.Column
 }
 
+// A Shared is the rows of a WITH query that has to be computed once however often it is named. Every Shared of an ID has the same
+// query as its input, of which one is computed; Cols[i] is From[i] of it, known to this place only.
+type Shared struct {
+	ID    int32
+	Name  string
+	Input Node
+	From  []*expr.Column // of the input
+	Cols  []*expr.Column
+}
+
 // An Expand gives each row once per element of its lists, side by side: the elements of Lists[i].Expr, a list, are in Lists[i].Col,
 // which is NULL past the end of a list shorter than another. A row whose lists are all NULL or empty is gone. Ordinality, if not
 // nil, counts the elements from 1.
@@ -396,6 +407,12 @@ func (n *Expand) Children() []Node { return []Node{n.Input} }
 
 // Columns are the recursion's own.
 func (n *Recursive) Columns() []*expr.Column { return n.Cols }
+
+// Columns are the place's own.
+func (n *Shared) Columns() []*expr.Column { return n.Cols }
+
+// Children is the input.
+func (n *Shared) Children() []Node { return []Node{n.Input} }
 
 // Columns are the rows' columns.
 func (n *Working) Columns() []*expr.Column { return n.Cols }

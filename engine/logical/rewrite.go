@@ -52,6 +52,10 @@ func WithChildren(n Node, kids []Node) Node {
 		c := *n
 		c.Input = kids[0]
 		return &c
+	case *Shared:
+		c := *n
+		c.Input = kids[0]
+		return &c
 	case *Recursive:
 		c := *n
 		c.Base, c.Step = kids[0], kids[1]

@@ -17,7 +17,13 @@ import (
 // Plan lowers an optimized plan. The result's schema is the plan's columns, in order, under the plan's names. It fails with code
 // internal_error where a plan holds what optimizing should have removed.
 func Plan(p *logical.Plan) (physical.Node, error) {
-	l := &lowerer{est: estimate.New()}
+	l := &lowerer{est: estimate.New(), places: map[int32]int{}, shared: map[int32]*physical.Shared{}}
+	logical.Walk(p.Root, func(n logical.Node) bool {
+		if s, ok := n.(*logical.Shared); ok {
+			l.places[s.ID]++
+		}
+		return true
+	})
 	cols := p.Root.Columns()
 	out, err := l.exactly(p.Root, cols)
 	if err != nil {
@@ -29,6 +35,9 @@ func Plan(p *logical.Plan) (physical.Node, error) {
 type lowerer struct {
 	est     *estimate.Estimator
 	carried int // columns that joins give
+	places  map[int32]int
+	shared  map[int32]*physical.Shared
+	within  int // recursions around: each of their rounds is a run of its own, which shares nothing
 }
 
 // A rel is a lowered node and where its columns are. It may have columns that nobody asked for.
@@ -140,6 +149,8 @@ func (l *lowerer) node(n logical.Node, need logical.ColSet) (rel, error) {
 		return l.expand(n, need)
 	case *logical.Recursive:
 		return l.recursive(n)
+	case *logical.Shared:
+		return l.share(n)
 	case *logical.Working:
 		return rel{&physical.Working{ID: n.ID, Fields: fieldsOf(n.Cols)}, ids(n.Cols)}, nil
 	case *logical.Window:
@@ -253,7 +264,26 @@ func (l *lowerer) expand(n *logical.Expand, need logical.ColSet) (rel, error) {
 	return rel{out, cols}, m.err
 }
 
+// share lowers what several places read once, for the first of them.
+func (l *lowerer) share(n *logical.Shared) (rel, error) {
+	if s := l.shared[n.ID]; s != nil && l.within == 0 {
+		return rel{s, ids(n.Cols)}, nil
+	}
+	in, err := l.exactly(n.Input, n.From)
+	if err != nil {
+		return rel{}, err
+	}
+	if l.within > 0 || l.places[n.ID] < 2 {
+		return rel{in, ids(n.Cols)}, nil
+	}
+	s := &physical.Shared{Input: in}
+	l.shared[n.ID] = s
+	return rel{s, ids(n.Cols)}, nil
+}
+
 func (l *lowerer) recursive(n *logical.Recursive) (rel, error) {
+	l.within++
+	defer func() { l.within-- }()
 	base, err := l.exactly(n.Base, n.Base.Columns())
 	if err != nil {
 		return rel{}, err

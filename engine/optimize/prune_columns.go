@@ -24,6 +24,8 @@ func prune(n logical.Node, need logical.ColSet) logical.Node {
 		return pruneAggregate(n, need)
 	case *logical.Union:
 		return pruneUnion(n, need)
+	case *logical.Shared: // every place that reads it has to find the same
+		return logical.WithChildren(n, []logical.Node{prune(n.Input, logical.SetOf(n.From))})
 	case *logical.Recursive: // all of a row decides whether it is new
 		return logical.MapChildren(n, func(k logical.Node) logical.Node { return narrow(prune(k, logical.Output(k)), k.Columns()) })
 	case *logical.Window:

@@ -24,7 +24,7 @@ const (
 func Plan(root physical.Node) physical.Node {
 	s := &sharer{
 		classes: map[string]int{}, class: map[physical.Node]int{}, open: map[physical.Node]bool{}, seen: map[int]int{}, whole: map[int]physical.Node{},
-		made: map[int]*physical.Shared{},
+		made: map[int]*physical.Shared{}, kept: map[physical.Node]physical.Node{},
 	}
 	s.classify(root)
 	s.count(root)
@@ -43,6 +43,7 @@ type sharer struct {
 	seen    map[int]int            // places, by class
 	whole   map[int]physical.Node  // a node of the class that is not open
 	made    map[int]*physical.Shared
+	kept    map[physical.Node]physical.Node // by what was shared already
 }
 
 // classify finds the class of n and everything below it, and gives the runtime filters that scans below look at and joins below make.
@@ -130,11 +131,18 @@ func (s *sharer) below(n physical.Node) physical.Node {
 	if _, ok := n.(*physical.Recursive); ok {
 		return n
 	}
+	if s.kept[n] != nil {
+		return s.kept[n]
+	}
 	kids := make([]physical.Node, len(n.Children()))
 	for i, k := range n.Children() {
 		kids[i] = s.replace(k)
 	}
-	return physical.WithChildren(n, kids)
+	out := physical.WithChildren(n, kids)
+	if _, ok := n.(*physical.Shared); ok {
+		s.kept[n] = out // it stays one
+	}
+	return out
 }
 
 func (s *sharer) worthwhile(n physical.Node) bool {
