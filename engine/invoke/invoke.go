@@ -73,8 +73,9 @@ func (c *Caller) Do(ctx context.Context, cols []*vector.Vector, n int, sel []int
 func (c *Caller) Guard(ctx context.Context, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = c.fail("panicked: %v", p)
-			err.(*sqlerr.Error).Err = fmt.Errorf("%v\n%s", p, debug.Stack())
+			e := c.fail("panicked: %v", p)
+			e.Err = fmt.Errorf("%v\n%s", p, debug.Stack())
+			err = e
 		}
 	}()
 	err = f()

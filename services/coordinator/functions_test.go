@@ -57,8 +57,8 @@ func (s *spans) Grow(n int) {
 	}
 }
 
-func (s *spans) Update(_ context.Context, args []arrow.Array, groups []uint32) error {
-	return s.Merge(nil, []arrow.Array{args[0], args[0]}, groups)
+func (s *spans) Update(ctx context.Context, args []arrow.Array, groups []uint32) error {
+	return s.Merge(ctx, []arrow.Array{args[0], args[0]}, groups)
 }
 
 func (s *spans) Merge(_ context.Context, state []arrow.Array, groups []uint32) error {

@@ -221,7 +221,7 @@ func (w *Worker) newTask(ctx context.Context, a *attempt, req *workerv1.SetPlanR
 func checkInputs(n physical.Node, inputs map[inputKey]*workerv1.StageInput) error {
 	if r, ok := n.(*physical.Remote); ok {
 		in := inputs[inputOf(r)]
-		if in == nil || in.GetSupplied() == (len(in.GetProducers()) > 0) || in.GetSupplied() && (in.GetPartitioned() || in.GetShared()) {
+		if in.GetSupplied() == (len(in.GetProducers()) > 0) || in.GetSupplied() && (in.GetPartitioned() || in.GetShared() || in.GetReader() != 0 || len(r.Merge) > 0) {
 			return sqlerr.Newf(sqlerr.InvalidPlan, sqlerr.Pos{}, "invalid plan: stage %d has no producer", r.Stage)
 		}
 		for _, p := range in.GetProducers() {

@@ -545,6 +545,10 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{"an unknown enum value", func(r *workerv1.SetPlanRequest) { r.Fragment.Output.Kind = 99 }, connect.CodeInvalidArgument},
 		{"a million partitions", func(r *workerv1.SetPlanRequest) { r.Fragment.Output.Partitions = 1 << 20 }, connect.CodeInvalidArgument},
 		{"no producer", func(r *workerv1.SetPlanRequest) { r.Inputs = nil }, connect.CodeInvalidArgument},
+		{"producers of what is supplied", func(r *workerv1.SetPlanRequest) { r.Inputs[0].Supplied = true }, connect.CodeInvalidArgument},
+		{"what is supplied dealt out", func(r *workerv1.SetPlanRequest) {
+			r.Inputs[0].Producers, r.Inputs[0].Supplied, r.Inputs[0].Partitioned = nil, true, true
+		}, connect.CodeInvalidArgument},
 		{"a producer that is nobody", func(r *workerv1.SetPlanRequest) { r.Inputs[0].Producers[0].Identity = nil }, connect.CodeInvalidArgument},
 		{"a producer at a file", func(r *workerv1.SetPlanRequest) { r.Inputs[0].Producers[0].Url = "file:///etc/passwd" }, connect.CodeInvalidArgument},
 		{"a producer at a path", func(r *workerv1.SetPlanRequest) { r.Inputs[0].Producers[0].Url = "http://127.0.0.1/x" }, connect.CodeInvalidArgument},

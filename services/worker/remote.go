@@ -24,8 +24,11 @@ func inputOf(r *physical.Remote) inputKey { return inputKey{r.Stage, r.Reader} }
 func (t *task) openRemote(ctx context.Context, remote *physical.Remote) (exec.Source, error) {
 	s := &remoteSource{task: t, remote: remote, metrics: t.env.Metrics.Of(remote), batches: make(chan arrow.RecordBatch, 2)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.producers = t.inputs[inputOf(remote)].GetProducers()
-	s.supply = t.supplies[remote.Stage]
+	in := t.inputs[inputOf(remote)]
+	s.producers = in.GetProducers()
+	if in.GetSupplied() {
+		s.supply = t.supplies[remote.Stage]
+	}
 	return s, nil
 }
 
