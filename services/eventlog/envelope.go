@@ -290,7 +290,7 @@ func (e *Envelope) Decode() (proto.Message, error) {
 		return nil, fmt.Errorf("%w %q", ErrUnknownKind, e.Kind)
 	}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(e.Data, m); err != nil {
-		return nil, fmt.Errorf("%w: payload of %s: %v", ErrCorrupt, e.Kind, err)
+		return nil, fmt.Errorf("%w: payload of %s: %w", ErrCorrupt, e.Kind, err)
 	}
 	return m, nil
 }

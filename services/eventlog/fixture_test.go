@@ -79,8 +79,8 @@ func know(i Instance, deep bool) (queries map[string]*known, faults []Fault, end
 	}
 	_, err = i.Walk(Visitor{
 		Line: func(_ *Segment, l *Line) error {
-			if l.Err != nil {
-				return nil
+			if len(l.Kind) == 0 {
+				return nil // damaged
 			}
 			ended = string(l.Kind) == KindSegmentEnded
 			q := &known{}

@@ -144,7 +144,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		w.Append("q2", started("q2"))
 		w.Append("q3", started("q3"))
-		time.Sleep(time.Second) // of the bubble: they are written
+		<-time.After(time.Second) // of the bubble: they are written
 		d.mu.Lock()
 		d.full, d.room = true, 200
 		d.mu.Unlock()
@@ -159,11 +159,11 @@ func TestFullDisk(t *testing.T) {
 		}
 		// q2 has ended and q3 runs, which nobody can know from the disk.
 		read(t, d.now(t)).want(t, map[State]int{Finished: 1, Lost: 2})
-		time.Sleep(15 * time.Second)
+		<-time.After(15 * time.Second)
 		d.mu.Lock()
 		d.full = false
 		d.mu.Unlock()
-		time.Sleep(15 * time.Second)
+		<-time.After(15 * time.Second)
 		if !w.Commit("q3", succeeded) {
 			t.Error("not committed after the disk had room again")
 		}

@@ -54,7 +54,6 @@ type Float struct {
 type Maker struct {
 	rows   uint64
 	hi, lo uint64
-	exact  bool
 	floats []float
 	rest   []int // columns that are not floats
 	row    []byte
