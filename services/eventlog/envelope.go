@@ -214,12 +214,12 @@ func appendLine(b []byte, v uint32, kind string, at time.Time, seq uint64, query
 // lineOverhead is more than the bytes of an envelope around its payload.
 const lineOverhead = 512
 
-// encodeWithin is encode for a payload of at most limit bytes: what is longest and least is left out until it fits. nil without an
-// error says that it cannot.
-func encodeWithin(m proto.Message, limit int) ([]byte, error) {
+// encodeWithin adds a payload of at most limit bytes to b: what is longest and least is left out until it fits. nil without an error
+// says that it cannot.
+func encodeWithin(b []byte, m proto.Message, limit int) ([]byte, error) {
 	for {
-		data, err := encode(m)
-		if err != nil || len(data) <= limit {
+		data, err := appendEvent(b, m)
+		if err != nil || len(data)-len(b) <= limit {
 			return data, err
 		}
 		if m = smaller(m); m == nil {

@@ -16,6 +16,9 @@ const (
 	heartbeatEvery = 10 * time.Second
 	// linger is how long an event that nobody waits for is kept, to be written together with others.
 	linger = 10 * time.Millisecond
+	// Where so many queries run, an end waits a moment for others to be synced together with it.
+	siblings = 4
+	gather   = 2 * time.Millisecond
 	// queueLimit is how many bytes may wait for a disk that is slow. What comes then is lost, as on a full disk.
 	queueLimit = 32 << 20
 	// patience is how long a query's end waits for the disk.
@@ -61,6 +64,7 @@ type Writer struct {
 	seq    uint64 // of the next line
 	size   int64
 	line   []byte
+	spare  batch     // memory of the last batch, for the next
 	own    []segment // that ended
 }
 
@@ -73,7 +77,7 @@ type segment struct {
 // A batch is events that are written at once.
 type batch struct {
 	events  []event
-	size    int
+	data    []byte // their payloads
 	awaited bool
 	done    chan struct{} // closed when it is written, or is not going to be
 	synced  bool          // it is on disk
@@ -82,8 +86,20 @@ type batch struct {
 type event struct {
 	kind, query string
 	at          time.Time
-	data        []byte
+	from, to    int // of its payload in the batch's data
 }
+
+func (b *batch) add(kind, query string, data []byte) {
+	from := len(b.data)
+	b.data = append(b.data, data...)
+	b.events = append(b.events, event{kind, query, time.Now(), from, len(b.data)})
+}
+
+// size is at most the bytes that the batch takes on disk.
+func (b *batch) size() int { return len(b.data) + len(b.events)*lineOverhead }
+
+// scratch is memory to encode in.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 // Create begins this instance's part of the log in dir, which is made if it is not there. It leaves other instances' parts alone. A
 // folder that holds files and no segment is refused with ErrNoLog.
@@ -111,7 +127,7 @@ func Create(dir string, cfg Config) (*Writer, error) {
 		cfg.Logger = slog.Default()
 	}
 	w := &Writer{
-		cfg: cfg, files: cfg.files, log: cfg.Logger, started: time.Now(), batch: newBatch(),
+		cfg: cfg, files: cfg.files, log: cfg.Logger, started: time.Now(), batch: &batch{done: make(chan struct{})},
 		some: make(chan struct{}, 1), urgent: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := w.begin(0); err != nil {
@@ -120,8 +136,6 @@ func Create(dir string, cfg Config) (*Writer, error) {
 	go w.run()
 	return w, nil
 }
-
-func newBatch() *batch { return &batch{done: make(chan struct{})} }
 
 // Append keeps an event; query is the id of its query, empty for an event of no one query. It never waits for the disk.
 func (w *Writer) Append(query string, m proto.Message) {
@@ -158,22 +172,26 @@ func signal(c chan struct{}) {
 // add puts an event into the batch that is written next, which is given; nil says that it is lost.
 func (w *Writer) add(query string, m proto.Message, awaited bool) *batch {
 	kind := KindOf(m)
-	data, err := encodeWithin(m, MaxLine-lineOverhead)
+	buf := scratch.Get().(*[]byte)
+	defer scratch.Put(buf)
+	data, err := encodeWithin((*buf)[:0], m, MaxLine-lineOverhead)
 	if data == nil && err == nil { // no line can hold it
 		kind, awaited = KindEventTooLarge, false
 		data, err = encode(&eventlogv1.EventTooLarge{Kind: KindOf(m), Bytes: uint64(proto.Size(m))})
+	}
+	if cap(data) > cap(*buf) {
+		*buf = data
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
 		w.log.Error("an event cannot be written", "kind", kind, "query", query, "error", err)
 	}
-	if err != nil || w.stopped || w.batch.size > queueLimit {
+	if err != nil || w.stopped || w.batch.size() > queueLimit {
 		w.lost++
 		return nil
 	}
-	w.batch.events = append(w.batch.events, event{kind, query, time.Now(), data})
-	w.batch.size += len(data) + lineOverhead
+	w.batch.add(kind, query, data)
 	w.batch.awaited = w.batch.awaited || awaited
 	return w.batch
 }
@@ -186,11 +204,13 @@ func (w *Writer) run() {
 	for {
 		select {
 		case <-w.urgent:
+			w.gather()
 		case <-w.some:
 			wait := time.NewTimer(linger)
 			select {
 			case <-wait.C:
 			case <-w.urgent:
+				w.gather()
 			case <-w.quit:
 			}
 			wait.Stop()
@@ -202,6 +222,19 @@ func (w *Writer) run() {
 			return
 		}
 		w.flush()
+	}
+}
+
+// gather lets other ends come, where some are likely to.
+func (w *Writer) gather() {
+	if w.cfg.Running() < siblings {
+		return
+	}
+	wait := time.NewTimer(gather)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-w.quit:
 	}
 }
 
@@ -235,13 +268,14 @@ func (w *Writer) beat() {
 func (w *Writer) flush() {
 	w.mu.Lock()
 	b, lost := w.batch, w.lost
-	w.batch = newBatch()
+	w.batch = &batch{events: w.spare.events[:0], data: w.spare.data[:0], done: make(chan struct{})}
 	stopped := w.stopped
 	w.mu.Unlock()
 	if stopped {
 		lost = 0
 	}
 	b.synced = w.write(b) && b.awaited
+	w.spare.events, w.spare.data = b.events, b.data // who waits for b looks at neither
 	close(b.done)
 	if lost > 0 && w.file != nil && w.rotate(lost) {
 		w.mu.Lock()
@@ -255,7 +289,7 @@ func (w *Writer) write(b *batch) bool {
 	if len(b.events) == 0 {
 		return w.file != nil
 	}
-	if w.file != nil && w.seq > 1 && w.size+int64(b.size) > w.cfg.SegmentSize {
+	if w.file != nil && w.seq > 1 && w.size+int64(b.size()) > w.cfg.SegmentSize {
 		w.rotate(0)
 	}
 	if w.file == nil {
@@ -267,7 +301,7 @@ func (w *Writer) write(b *batch) bool {
 	w.line = w.line[:0]
 	seq := w.seq
 	for _, e := range b.events {
-		w.line = appendLine(w.line, version, e.kind, e.at, seq, e.query, e.data)
+		w.line = appendLine(w.line, version, e.kind, e.at, seq, e.query, b.data[e.from:e.to])
 		seq++
 	}
 	if err := w.append(w.line, b.awaited); err != nil {
