@@ -225,6 +225,9 @@ func (c *Coordinator) Serve(ctx context.Context) error {
 	if c.events != nil {
 		wg.Go(func() { c.observe(polling) })
 	}
+	if c.past != nil { // what earlier processes wrote: the first who lists queries needs not wait for it
+		wg.Go(func() { _ = c.past.Refresh(polling) })
+	}
 	wg.Go(func() { c.steer(polling) })
 	serving, stopServing := context.WithCancel(polling)
 	wg.Go(func() {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -345,6 +346,59 @@ func TestIndexIsACache(t *testing.T) {
 		}
 		if got := ids(list(t, NewService(x), &apiv1.ListQueriesRequest{})); len(got) != 0 {
 			t.Errorf("deleted, and still there: %v", got)
+		}
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A query without an end is told of as the log's reader tells: by what its part of the log looks like.
+func TestStates(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		damage func(b []byte) []byte
+		want   apiv1.QueryStatus
+	}{
+		{"whole", func(b []byte) []byte { return b }, apiv1.QueryStatus_QUERY_STATUS_SUCCEEDED},
+		{"cut after its beginning", func(b []byte) []byte { return b[:bytes.Index(b, []byte("query_finished"))-len(`{"v":1,"kind":"`)] }, apiv1.QueryStatus_QUERY_STATUS_CRASHED},
+		{"cut in its end", func(b []byte) []byte { return b[:bytes.Index(b, []byte("query_finished"))+40] }, apiv1.QueryStatus_QUERY_STATUS_TORN},
+		{"its end damaged", func(b []byte) []byte {
+			b[bytes.Index(b, []byte("query_finished"))+100] ^= 1
+			return b
+		}, apiv1.QueryStatus_QUERY_STATUS_CORRUPT},
+	} {
+		dir := t.TempDir()
+		w := writer(t, dir, instance)
+		started(w, "q1", "SELECT 1")
+		w.Commit("q1", finished("v1", ""))
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		segments, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+		if err != nil || len(segments) != 1 {
+			t.Fatalf("%v, %v", segments, err)
+		}
+		b, err := os.ReadFile(segments[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(segments[0], tc.damage(b), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		// The file was written a moment ago; only its age and its lock say that nobody writes it.
+		old := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(segments[0], old, old); err != nil {
+			t.Fatal(err)
+		}
+		x := index(t, dir, t.TempDir())
+		res := list(t, NewService(x), &apiv1.ListQueriesRequest{})
+		if len(res.GetQueries()) != 1 || res.GetQueries()[0].GetStatus() != tc.want {
+			t.Errorf("%s: %v", tc.name, res)
+		}
+		one, err := NewService(x).GetQuery(t.Context(), &apiv1.GetQueryRequest{QueryId: "q1"})
+		if err != nil || one.GetQuery().GetStatus() != tc.want || one.GetQuery().GetStatement() != "SELECT 1" {
+			t.Errorf("%s: %v, %v", tc.name, one, err)
 		}
 		if err := x.Close(); err != nil {
 			t.Fatal(err)
