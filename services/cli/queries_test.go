@@ -120,7 +120,7 @@ func TestQueriesUsage(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"queries", "--connect", server, "--status", "runing"}, "did you mean running?"},
+		{[]string{"queries", "--connect", server, "--status", "runnin"}, "did you mean running?"},
 		{[]string{"queries", "--connect", server, "--since", "yesterday"}, "no time such as"},
 		{[]string{"queries"}, "--connect"},
 		{[]string{"query", "--connect", server}, "fletch queries lists them"},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 	"google.golang.org/protobuf/proto"
 
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
@@ -69,7 +70,7 @@ func OpenIndex(dir, cache string) (*Index, error) {
 	for n := range 16 {
 		path := filepath.Join(cache, fmt.Sprintf("%s-%d.index", hex.EncodeToString(sum[:8]), n))
 		db, err := openForm(path)
-		if errors.Is(err, bolt.ErrTimeout) {
+		if errors.Is(err, bolterrors.ErrTimeout) {
 			continue
 		}
 		if err != nil {
@@ -82,7 +83,7 @@ func OpenIndex(dir, cache string) (*Index, error) {
 
 func openForm(path string) (*bolt.DB, error) {
 	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: 100 * time.Millisecond, NoFreelistSync: true})
-	if errors.Is(err, bolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, err
 	}
 	other := err != nil
