@@ -1,9 +1,8 @@
 package optimize
 
 import (
-	"slices"
-
 	"math"
+	"slices"
 
 	"github.com/fletchdb/fletch/engine/expr"
 	"github.com/fletchdb/fletch/engine/logical"
