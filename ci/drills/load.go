@@ -70,7 +70,7 @@ type traffic struct {
 // answers is what is known of the data.
 type answers struct {
 	plain        string // the result of plain
-	rows, orders int64  // of lineitem
+	rows         int64  // of lineitem
 	sumOfAllRows int64  // of l_orderkey + l_partkey + l_suppkey
 }
 

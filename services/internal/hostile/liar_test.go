@@ -136,7 +136,7 @@ func TestStreamsThatLie(t *testing.T) {
 			if err != nil || rows != spreadRows || end.GetAttempts() != 2 {
 				t.Errorf("with another worker: %s, %v, %v", rows, end, err)
 			}
-			if took := time.Since(begin); took > 10*time.Second {
+			if took := time.Since(begin); took > 20*time.Second {
 				t.Errorf("it took %s", took)
 			}
 		})
@@ -183,7 +183,7 @@ func TestStreamsWithoutEnd(t *testing.T) {
 				if code := sqlerr.CodeOf(err); code != sqlerr.Timeout {
 					t.Errorf("%s: %v (%s)", who, err, code)
 				}
-				if took := time.Since(begin); took > 5*time.Second {
+				if took := time.Since(begin); took > 10*time.Second {
 					t.Errorf("%s: it took %s", who, took)
 				}
 				<-left
@@ -246,7 +246,7 @@ func TestWorkersThatAreOdd(t *testing.T) {
 					}
 				}
 			}
-			if took := time.Since(begin); took > 8*time.Second { // a first answer is waited for at most two seconds
+			if took := time.Since(begin); took > 16*time.Second { // a first answer is waited for at most two seconds; a loaded machine
 				t.Errorf("it took %s", took)
 			}
 			if _, err := c.Workers(t.Context()); err != nil {

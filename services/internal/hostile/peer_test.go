@@ -125,6 +125,9 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
+// patience is how long a server may take for what it does at once, on a machine that does much else.
+const patience = 15 * time.Second
+
 // calm is how often an endless flood is sent before the test gives up on the server's patience.
 const calm = 50_000
 
@@ -138,7 +141,7 @@ var attacks = []struct {
 		_, _ = rand.Read(b)
 		b[0] = 'x'
 		_ = p.Raw(b)
-		_, err := p.Ended(5 * time.Second)
+		_, err := p.Ended(patience)
 		return err
 	}},
 	{"garbage after the preface", false, func(p *hostile.Peer, _ target) error {
@@ -146,7 +149,7 @@ var attacks = []struct {
 			return err
 		}
 		_ = p.Raw([]byte(strings.Repeat("GET / HTTP/1.1\r\n", 100)))
-		_, err := p.Ended(5 * time.Second)
+		_, err := p.Ended(patience)
 		return err
 	}},
 	{"a frame larger than allowed", false, func(p *hostile.Peer, to target) error {
@@ -157,7 +160,7 @@ var attacks = []struct {
 			return err
 		}
 		_ = p.Raw([]byte{0x7f, 0xff, 0xff, byte(http2.FrameData), 0, 0, 0, 0, 1})
-		code, err := p.Ended(5 * time.Second)
+		code, err := p.Ended(patience)
 		if err == nil && code != http2.ErrCodeFrameSize {
 			err = fmt.Errorf("it ended with %s", code)
 		}
@@ -188,7 +191,7 @@ var attacks = []struct {
 			if err := p.WriteData(2*i+1, true, to.body[:len(to.body)-1]); err != nil {
 				return err
 			}
-			if _, err := p.Status(2*i+1, 5*time.Second); err != nil {
+			if _, err := p.Status(2*i+1, patience); err != nil {
 				return err
 			}
 		}
@@ -204,7 +207,7 @@ var attacks = []struct {
 		if err := p.WriteData(1, true, []byte{0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3}); err != nil {
 			return err
 		}
-		_, err := p.Status(1, 5*time.Second)
+		_, err := p.Status(1, patience)
 		return err
 	}},
 	{"reset storm", false, func(p *hostile.Peer, to target) error {
@@ -252,7 +255,7 @@ var attacks = []struct {
 				return err
 			}
 		}
-		_, err := p.Status(1, 5*time.Second) // the answer's head needs no window
+		_, err := p.Status(1, patience) // the answer's head needs no window
 		return err
 	}},
 	{"a header of 64 KiB", false, func(p *hostile.Peer, to target) error {
@@ -262,7 +265,7 @@ var attacks = []struct {
 		if err := p.Call(1, to.procedure, "large", strings.Repeat("x", 64<<10)); err != nil {
 			return err
 		}
-		_, err := p.Ended(5 * time.Second)
+		_, err := p.Ended(patience)
 		return err
 	}},
 	{"headers of 64 KiB", false, func(p *hostile.Peer, to target) error {
@@ -276,7 +279,7 @@ var attacks = []struct {
 		if err := p.Call(1, to.procedure, fields...); err != nil {
 			return err
 		}
-		status, err := p.Status(1, 5*time.Second)
+		status, err := p.Status(1, patience)
 		if err == nil && status != "431" {
 			err = fmt.Errorf("status %s", status)
 		}
@@ -294,7 +297,7 @@ var attacks = []struct {
 		if err := p.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block, EndHeaders: true}); err != nil {
 			return err
 		}
-		if status, err := p.Status(1, 5*time.Second); err == nil && status != "431" {
+		if status, err := p.Status(1, patience); err == nil && status != "431" {
 			return fmt.Errorf("status %s", status)
 		}
 		return nil
@@ -312,7 +315,7 @@ var attacks = []struct {
 				break
 			}
 		}
-		_, err := p.Ended(5 * time.Second)
+		_, err := p.Ended(patience)
 		return err
 	}},
 	{"empty headers that never end", false, func(p *hostile.Peer, to target) error {
@@ -370,7 +373,7 @@ var attacks = []struct {
 		for range 3 {
 			_ = p.WriteWindowUpdate(0, 1<<31-1)
 		}
-		code, err := p.Ended(5 * time.Second)
+		code, err := p.Ended(patience)
 		if err == nil && code != http2.ErrCodeFlowControl {
 			err = fmt.Errorf("it ended with %s", code)
 		}
@@ -415,7 +418,7 @@ func TestPeers(t *testing.T) {
 		most   = 256 << 20                 // bytes of heap in use, above what was before: both sides', and garbage
 		many   = 12 * httpserve.MaxStreams // goroutines
 		kept   = 8 << 20                   // bytes that live afterwards
-		served = 10 * time.Second
+		served = 20 * time.Second
 	)
 	targets, c := cluster(t)
 	ask := func() error {
@@ -465,7 +468,7 @@ func TestPeers(t *testing.T) {
 	n := <-answered
 	stop()
 	settled := func() bool { return runtime.NumGoroutine() <= goroutines+5 && heap() <= before+kept }
-	for limit := time.Now().Add(10 * time.Second); !settled(); {
+	for limit := time.Now().Add(patience); !settled(); {
 		if time.Now().After(limit) {
 			stacks := make([]byte, 1<<20)
 			t.Fatalf("goroutines %d, then %d; heap %d, then %d\n%s", goroutines, runtime.NumGoroutine(), before, heap(), stacks[:runtime.Stack(stacks, true)])
