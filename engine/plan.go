@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -221,7 +222,15 @@ func (s planner) describe(ctx context.Context, st *ast.Describe) (*Plan, error) 
 			columns = append(columns, physical.Field{Name: c.Name, Type: c.Type, Nullable: c.Nullable})
 		}
 	default:
-		t, err := s.snapshot().Table(ctx, st.Table.Last().Name)
+		tables, name := s.snapshot(), st.Table.Last().Name
+		if len(st.Table.Parts) == 2 && st.Table.Parts[0].Name+"." == informationSchema {
+			name = informationSchema + name
+		}
+		if view, ok := tables.views[name]; ok {
+			columns = view
+			break
+		}
+		t, err := tables.Table(ctx, name)
 		if err != nil {
 			return nil, sqlerr.At(err, st.Table.At())
 		}
@@ -238,10 +247,12 @@ func (s planner) describe(ctx context.Context, st *ast.Describe) (*Plan, error) 
 }
 
 func (s planner) showTables(ctx context.Context) (*Plan, error) {
-	names, err := s.snapshot().Tables(ctx)
+	tables := s.snapshot()
+	names, err := tables.Tables(ctx)
 	if err != nil {
 		return nil, err
 	}
+	names = slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(tables.views))))
 	n := &physical.Values{Fields: []physical.Field{{Name: "table_name", Type: sqltype.Of(sqltype.Utf8)}}}
 	for _, name := range names {
 		n.Rows = append(n.Rows, []expr.Value{expr.StringValue(name)})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -49,6 +50,7 @@ type sessionTable struct {
 
 type sessionView struct {
 	query  *ast.CTE
+	fields []physical.Field // when it was made
 	serial int
 }
 
@@ -463,7 +465,11 @@ func (s planner) createView(ctx context.Context, st *ast.CreateView) (*Plan, err
 	delete(s.tables, name)
 	delete(s.external, name)
 	s.serial++
-	s.views[name] = &sessionView{&ast.CTE{Span: st.Span, Name: st.Name.Last(), Columns: st.Columns, Query: st.Query}, s.serial}
+	fields := slices.Clone(plan.Fields)
+	for i, c := range st.Columns {
+		fields[i].Name = c.Name
+	}
+	s.views[name] = &sessionView{&ast.CTE{Span: st.Span, Name: st.Name.Last(), Columns: st.Columns, Query: st.Query}, fields, s.serial}
 	return nothing(), nil
 }
 
@@ -527,16 +533,24 @@ type snapshot struct {
 	base     catalog.Catalog
 	tables   map[string]*sessionTable
 	external map[string]string
-	used     map[string]*memory.Table // by path
+	views    map[string][]physical.Field // their columns
+	used     map[string]*memory.Table    // by path
 }
 
 func (s *Session) snapshot() *snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &snapshot{base: s.engine.catalog, tables: maps.Clone(s.tables), external: maps.Clone(s.external), used: map[string]*memory.Table{}}
+	views := map[string][]physical.Field{}
+	for name, v := range s.views {
+		views[name] = v.fields
+	}
+	return &snapshot{base: s.engine.catalog, tables: maps.Clone(s.tables), external: maps.Clone(s.external), views: views, used: map[string]*memory.Table{}}
 }
 
 func (c *snapshot) Table(ctx context.Context, name string) (*catalog.Table, error) {
+	if strings.HasPrefix(name, informationSchema) {
+		return c.information(ctx, name)
+	}
 	t := c.tables[name]
 	if t == nil {
 		if path := c.external[name]; path != "" {

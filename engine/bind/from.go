@@ -163,6 +163,13 @@ func (b *binder) table(t *ast.Table, outer *scope) (source, error) {
 			return b.named(q, name, t.Alias, t.Pos)
 		}
 	}
+	if len(t.Name.Parts) == 2 && t.Name.Parts[0].Name == "information_schema" {
+		tab, err := b.catalog.Table(b.ctx, "information_schema."+name)
+		if err != nil {
+			return source{}, sqlerr.At(err, t.Name.Pos)
+		}
+		return b.scan(tab, name, t.Alias, t.Pos)
+	}
 	for _, p := range t.Name.Parts[:len(t.Name.Parts)-1] {
 		if p.Name != "public" && p.Name != "main" && p.Name != "fletch" {
 			return source{}, sqlerr.Newf(sqlerr.UnknownTable, t.Name.Pos, "relation %q does not exist", t.Name.String()).

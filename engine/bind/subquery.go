@@ -68,8 +68,11 @@ func (x *exprBinder) inSubquery(e *ast.InSubquery) (expr.Expr, error) {
 
 func (x *exprBinder) quantified(e *ast.Quantified) (expr.Expr, error) {
 	op, ok := comparisons[e.Op]
+	if e.Array != nil && ok {
+		return x.quantifiedList(e)
+	}
 	if e.Query == nil || !ok {
-		return nil, unsupported(e.Pos, "operator %s with ANY or ALL of this", e.Op).WithHint("use a comparison with a subquery, or IN with a list")
+		return nil, unsupported(e.Pos, "operator %s with ANY or ALL of this", e.Op).WithHint("use a comparison with a subquery or a list")
 	}
 	if !e.All {
 		return x.any(e.Left, e.Query, op, e.Pos)
@@ -79,6 +82,31 @@ func (x *exprBinder) quantified(e *ast.Quantified) (expr.Expr, error) {
 		return nil, err
 	}
 	return expr.NewNot(m), nil
+}
+
+// quantifiedList is left op ANY (list): of its elements as rows, NULL for a list that is NULL.
+func (x *exprBinder) quantifiedList(e *ast.Quantified) (expr.Expr, error) {
+	list, err := x.value(e.Array)
+	if err != nil {
+		return nil, err
+	}
+	at := ast.Span{Pos: e.Array.At()}
+	element := ast.Ident{Span: at, Name: "element"}
+	rows := *e
+	rows.Array, rows.Query = nil, &ast.Query{Span: at, Body: &ast.Select{
+		Span: at, Items: []ast.SelectItem{&ast.SelectExpr{Span: at, Expr: &ast.ColumnRef{Span: at, Parts: []ast.Ident{element}}}},
+		From: []ast.TableRef{&ast.TableFunction{
+			Span:  at,
+			Call:  &ast.FuncCall{Span: at, Name: ast.ObjectName{Span: at, Parts: []ast.Ident{{Span: at, Name: "unnest"}}}, Args: []*ast.Arg{{Span: at, Value: e.Array}}},
+			Alias: &ast.TableAlias{Span: at, Name: element, Columns: []ast.Ident{element}},
+		}},
+	}}
+	m, err := x.quantified(&rows)
+	if err != nil {
+		return nil, err
+	}
+	absent := &expr.IsNull{At: expr.At{P: e.Pos}, X: list}
+	return expr.NewCase([]expr.When{{Cond: absent, Then: expr.Null(boolean, e.Pos)}}, m, e.Pos)
 }
 
 // any is left op ANY (query); left may be a row.
