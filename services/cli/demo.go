@@ -184,5 +184,5 @@ func (d *demo) versions(ctx context.Context) error {
 		return err
 	}
 	d.say("\n-- The workers. The one of version v2 is alone, so no query runs on it: versions never meet in one query.")
-	return workerListing(list, true).without("instance", "build", "capabilities", "protocol").print(d.process, "table")
+	return workerListing(list, true).without("instance", "build", "capabilities", "protocol", "refusals", "last_refusal").print(d.process, "table")
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +20,8 @@ func workersCommand(p *process) *cobra.Command {
 		Use:   "workers [flags]",
 		Short: "Show a coordinator's workers, their versions, and why one is not used",
 		Long: `Shows every worker that a coordinator knows: who it is, what it does, whether a query that
-comes now would run on it, and if not, why. A query runs on workers of one version only.`,
+comes now would run on it, and if not, why. A query runs on workers of one version only. Calls
+that a worker refused, as they were not meant for it or it had no room, are counted.`,
 		Example: `  fletch workers --connect http://127.0.0.1:8470
   fletch workers --connect http://127.0.0.1:8470 --format json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,7 +34,11 @@ comes now would run on it, and if not, why. A query runs on workers of one versi
 			if err != nil {
 				return err
 			}
-			return workerListing(list, format.value == "table").print(p, format.value)
+			t := workerListing(list, format.value == "table")
+			if format.value == "table" && !slices.ContainsFunc(list, func(w *apiv1.Worker) bool { return w.GetRefusals() > 0 }) {
+				t = t.without("refusals", "last_refusal")
+			}
+			return t.print(p, format.value)
 		},
 	}
 	listingFlag(cmd, &format)
@@ -41,7 +48,7 @@ comes now would run on it, and if not, why. A query runs on workers of one versi
 
 // workerListing lists workers; ids are cut to what people need to tell them apart where short is set.
 func workerListing(list []*apiv1.Worker, short bool) *listing {
-	t := &listing{columns: []string{"url", "instance", "version", "build", "protocol", "capabilities", "state", "used", "reason"}}
+	t := &listing{columns: []string{"url", "instance", "version", "build", "protocol", "capabilities", "state", "used", "reason", "refusals", "last_refusal"}}
 	id := func(s string) string {
 		if short && len(s) > 11 {
 			return s[:11]
@@ -50,7 +57,7 @@ func workerListing(list []*apiv1.Worker, short bool) *listing {
 	}
 	for _, w := range list {
 		t.rows = append(t.rows, []any{
-			w.GetUrl(), id(w.GetInstanceId()), w.GetVersion(), id(w.GetBuild()), w.GetProtocol(), id(w.GetCapabilities()), stateOf(w), w.GetUsed(), w.GetReasonDetail(),
+			w.GetUrl(), id(w.GetInstanceId()), w.GetVersion(), id(w.GetBuild()), w.GetProtocol(), id(w.GetCapabilities()), stateOf(w), w.GetUsed(), w.GetReasonDetail(), uint32(min(w.GetRefusals(), math.MaxUint32)), w.GetLastRefusal(),
 		})
 	}
 	return t

@@ -65,6 +65,14 @@ func Decide(before Choice, s Situation) Choice {
 		held = *s.Policy.Held
 	}
 	next.follow(before, candidates, held, s)
+	if now, _ := find(next.Base, candidates); len(candidates) == 1 {
+		switch s.Policy.Mode {
+		case Pin:
+			next.Reason = fmt.Sprintf("%s is pinned: %d ready", now, now.Ready)
+		case Match:
+			next.Reason = fmt.Sprintf("%s matches this coordinator: %d ready", now, now.Ready)
+		}
+	}
 	if next.Ramp == next.Base {
 		next.Ramp, next.Percent = Key{}, 0
 	}
