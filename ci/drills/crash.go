@@ -17,7 +17,7 @@ import (
 )
 
 var crash = []drill{
-	{"crash", "a coordinator that logs is killed under load, in the middle of queries", 50, 5, crashCoordinator},
+	{"crash", "a coordinator that logs is killed under load, in the middle of queries", 50, 3, crashCoordinator},
 }
 
 // Clients of a coordinator that is going to be killed: those of small queries, and those of queries that are caught in the middle.
