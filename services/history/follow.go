@@ -169,7 +169,7 @@ func (w *writing) line(l *eventlog.Line) {
 	switch kind := string(l.Kind); {
 	case known == nil:
 		// Its first event, whatever it is: what came before may be damaged, or of a newer release.
-		i := &item{status: apiv1.QueryStatus_QUERY_STATUS_RUNNING, instance: w.instance, segment: w.segment, offset: l.Offset}
+		i := &item{status: apiv1.QueryStatus_QUERY_STATUS_RUNNING, instance: []byte(w.instance), segment: []byte(w.segment), offset: l.Offset}
 		var started *eventlogv1.QueryStarted
 		if m, err := l.Decode(); err == nil {
 			started, _ = m.(*eventlogv1.QueryStarted)
@@ -204,7 +204,7 @@ func (w *writing) finish(l *eventlog.Line, key []byte, newer bool) {
 			return
 		}
 		finish(m, end)
-		i.status, i.version, i.code = m.GetStatus(), m.GetCohort().GetVersion(), m.GetErrorCode()
+		i.status, i.version, i.code = m.GetStatus(), []byte(m.GetCohort().GetVersion()), []byte(m.GetErrorCode())
 	})
 	if err := w.tx.Bucket(bucketOpen).Delete(openKey(w.instance, string(l.Query))); err != nil {
 		w.err = errors.Join(w.err, err)
@@ -294,7 +294,7 @@ func (x *Index) settle(i *eventlog.Instance) error {
 					item.status = status
 				}
 				if c := cohorts[id]; c != nil {
-					m.Cohort, item.version = c, c.GetVersion()
+					m.Cohort, item.version = c, []byte(c.GetVersion())
 				}
 			})
 			if err := tx.Bucket(bucketOpen).Delete(openKey(i.ID, id)); err != nil {
@@ -333,7 +333,7 @@ func (x *Index) forget(there map[string]bool) error {
 					return err
 				}
 				id := string(key[min(8, len(key)):])
-				if err := errors.Join(tx.Bucket(bucketOpen).Delete(openKey(i.instance, id)), tx.Bucket(bucketBegan).Delete(k), tx.Bucket(bucketIDs).Delete([]byte(id)), tx.Bucket(bucketQueries).Delete(key)); err != nil {
+				if err := errors.Join(tx.Bucket(bucketOpen).Delete(openKey(string(i.instance), id)), tx.Bucket(bucketBegan).Delete(k), tx.Bucket(bucketIDs).Delete([]byte(id)), tx.Bucket(bucketQueries).Delete(key)); err != nil {
 					return err
 				}
 			}

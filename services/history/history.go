@@ -112,9 +112,9 @@ func filterOf(req *apiv1.ListQueriesRequest) *filter {
 }
 
 // takes tells whether a query is asked for.
-func (f *filter) takes(k Key, status apiv1.QueryStatus, version, instance, code string) bool {
+func (f *filter) takes(k Key, status apiv1.QueryStatus, version, instance, code []byte) bool {
 	return k.at >= f.since && (f.until == 0 || k.at < f.until) && (len(f.statuses) == 0 || slices.Contains(f.statuses, status)) &&
-		(f.workerVersion == nil || *f.workerVersion == version) && (f.instance == "" || f.instance == instance) && (f.code == "" || f.code == code)
+		(f.workerVersion == nil || *f.workerVersion == string(version)) && (f.instance == "" || f.instance == string(instance)) && (f.code == "" || f.code == string(code))
 }
 
 // A Service is HistoryService over sources. Where two of them know a query, the first one is asked.

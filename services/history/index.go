@@ -130,10 +130,10 @@ func (x *Index) Close() error {
 // An item is what the index has of a query: first what filters look at, then where its events are, then the summary.
 type item struct {
 	status    apiv1.QueryStatus
-	version   string // of workers
-	instance  string
-	code      string
-	segment   string // name of the file with its first event
+	version   []byte // of workers
+	instance  []byte
+	code      []byte
+	segment   []byte // name of the file with its first event
 	offset    int64
 	statement []byte // lower case, whole
 	summary   []byte // encoded
@@ -141,7 +141,7 @@ type item struct {
 
 func (i *item) encode() []byte {
 	b := binary.AppendUvarint(nil, uint64(i.status))
-	for _, s := range []string{i.version, i.instance, i.code, i.segment} {
+	for _, s := range [][]byte{i.version, i.instance, i.code, i.segment} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
@@ -176,7 +176,7 @@ func decodeItem(b []byte) (i item, err error) {
 		return s
 	}
 	i.status = apiv1.QueryStatus(min(number(), 1<<30))
-	i.version, i.instance, i.code, i.segment = string(text()), string(text()), string(text()), string(text())
+	i.version, i.instance, i.code, i.segment = text(), text(), text(), text()
 	i.offset = int64(number() & (1<<62 - 1))
 	i.statement = text()
 	i.summary = b
@@ -245,12 +245,11 @@ func (x *Index) get(ctx context.Context, id string) (*recording, error) {
 	var found item
 	err := x.db.View(func(tx *bolt.Tx) (err error) {
 		if key := tx.Bucket(bucketIDs).Get([]byte(id)); key != nil {
-			found, err = decodeItem(tx.Bucket(bucketQueries).Get(key))
-			found.statement, found.summary = nil, nil // not valid after this
+			found, err = decodeItem(bytes.Clone(tx.Bucket(bucketQueries).Get(key)))
 		}
 		return err
 	})
-	if err != nil || found.segment == "" {
+	if err != nil || len(found.segment) == 0 {
 		return nil, err
 	}
 	return x.events(ctx, id, &found)
@@ -258,25 +257,25 @@ func (x *Index) get(ctx context.Context, id string) (*recording, error) {
 
 // events reads a query's events from the log.
 func (x *Index) events(ctx context.Context, id string, i *item) (*recording, error) {
-	r := &recording{id: id, instance: i.instance, status: i.status}
+	r := &recording{id: id, instance: string(i.instance), status: i.status}
 	log, err := eventlog.List(x.dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, instance := range log.Instances {
-		if instance.ID != i.instance {
+		if instance.ID != string(i.instance) {
 			continue
 		}
 		for s := range instance.Segments {
 			name := filepath.Base(instance.Segments[s].Path)
-			if name < i.segment {
+			if name < string(i.segment) {
 				continue
 			}
 			if started, err := instance.Segments[s].Started(); err == nil && r.recorder == nil {
 				r.recorder = &apiv1.Recorder{Release: started.GetRelease(), Build: started.GetBuild(), Protocol: started.GetProtocol(), Api: started.GetApi()}
 			}
 			offset := int64(0)
-			if name == i.segment {
+			if name == string(i.segment) {
 				offset = i.offset
 			}
 			ended := false

@@ -115,7 +115,7 @@ func (r *Recent) list(_ context.Context, before *Key, f *filter, n int) ([]entry
 			break
 		}
 		m := s.response(false).GetQuery()
-		if f.takes(all[i].key, m.GetStatus(), m.GetCohort().GetVersion(), r.instance, m.GetErrorCode()) && strings.Contains(strings.ToLower(m.GetStatement()), f.text) {
+		if f.takes(all[i].key, m.GetStatus(), []byte(m.GetCohort().GetVersion()), []byte(r.instance), []byte(m.GetErrorCode())) && strings.Contains(strings.ToLower(m.GetStatement()), f.text) {
 			out = append(out, entry{all[i].key, shortened(m)})
 		}
 	}
