@@ -70,9 +70,19 @@ func TestDecide(t *testing.T) {
 		{"so do any where none is left", follow, []step{{0, "v1:5", "v1"}, {0, "v1:0 v2:1", "v2"}}},
 		{"more workers with too few slots never", follow, []step{{0, "v1:2/16 v2:1/2", "v1"}, {0, "v1:2/16 v2:5/2", "v1~v2"}, {time.Hour, "v1:2/16 v2:7/2", "v1~v2"}, {0, "v1:2/16 v2:8/2", "v2"}}},
 		{"a roll of six in place", follow, []step{
-			{0, "v1:6", "v1"}, {time.Second, "v1:5", "v1"}, {time.Second, "v1:5 v2:1", "v1"}, {time.Second, "v1:4 v2:1", "v1"}, {time.Second, "v1:4 v2:2", "v1"},
-			{time.Second, "v1:3 v2:2", "v1"}, {time.Second, "v1:3 v2:3", "v1"}, {time.Second, "v1:2 v2:3", "v1~v2"}, {time.Second, "v1:2 v2:4", "v2"},
-			{time.Second, "v1:1 v2:4", "v2"}, {time.Second, "v1:1 v2:5", "v2"}, {time.Second, "v2:5", "v2"}, {time.Second, "v2:6", "v2"},
+			{0, "v1:6", "v1"},
+			{time.Second, "v1:5", "v1"},
+			{time.Second, "v1:5 v2:1", "v1"},
+			{time.Second, "v1:4 v2:1", "v1"},
+			{time.Second, "v1:4 v2:2", "v1"},
+			{time.Second, "v1:3 v2:2", "v1"},
+			{time.Second, "v1:3 v2:3", "v1"},
+			{time.Second, "v1:2 v2:3", "v1~v2"},
+			{time.Second, "v1:2 v2:4", "v2"},
+			{time.Second, "v1:1 v2:4", "v2"},
+			{time.Second, "v1:1 v2:5", "v2"},
+			{time.Second, "v2:5", "v2"},
+			{time.Second, "v2:6", "v2"},
 		}},
 		{"pinned", pin, []step{{0, "v1:5 v2:1", "v2"}, {0, "v1:5 v2:0", "-"}}},
 		{"its own version", Policy{Mode: Match}, []step{{0, "v1:1 v2:5", "v1"}, {0, "v2:5", "-"}}},
@@ -121,7 +131,11 @@ func TestDecideHolds(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		policies := []Policy{
-			{}, {}, {Mode: Pin, Version: names[r.IntN(3)]}, {Mode: Match}, {Ramp: Ramp{names[r.IntN(3)], uint32(r.IntN(101))}},
+			{},
+			{},
+			{Mode: Pin, Version: names[r.IntN(3)]},
+			{Mode: Match},
+			{Ramp: Ramp{names[r.IntN(3)], uint32(r.IntN(101))}},
 			{Held: &Key{Version: names[r.IntN(3)], Protocol: 2, Capabilities: strings.Repeat("a", 32)}},
 		}
 		var c Choice
@@ -218,8 +232,14 @@ func TestStateOf(t *testing.T) {
 		used, busy bool
 		want       State
 	}{
-		{"v2", true, true, Current}, {"v2", false, false, Current}, {"v3", true, true, Ramping}, {"v4", false, false, Ramping},
-		{"v1", true, true, Draining}, {"v1", true, false, Drained}, {"v1", false, false, Inactive}, {"v1", false, true, Inactive},
+		{"v2", true, true, Current},
+		{"v2", false, false, Current},
+		{"v3", true, true, Ramping},
+		{"v4", false, false, Ramping},
+		{"v1", true, true, Draining},
+		{"v1", true, false, Drained},
+		{"v1", false, false, Inactive},
+		{"v1", false, true, Inactive},
 	} {
 		if got := c.StateOf(Key{Version: tc.version}, tc.used, tc.busy); got != tc.want {
 			t.Errorf("%+v: %d", tc, got)
