@@ -146,11 +146,11 @@ func (s *selection) fields(x *exprBinder, it item) ([]item, error) {
 	try := *x // its type says what the call means: nothing of this may stay
 	group, windows := *s.group, *s.windows
 	try.applies, try.group, try.windows, try.rows = new([]*logical.Apply), &group, &windows, &expansion{}
-	of, err := try.expr(call.Args[0].Value)
-	if err != nil || of.Type().Kind != sqltype.Struct {
-		return nil, nil // whoever binds the call says what is wrong
+	if like, err := try.expr(call.Args[0].Value); err != nil || like.Type().Kind != sqltype.Struct {
+		return nil, nil //nolint:nilerr // whoever binds the call says what is wrong
 	}
-	if of, err = x.expr(call.Args[0].Value); err != nil {
+	of, err := x.expr(call.Args[0].Value)
+	if err != nil {
 		return nil, err
 	}
 	var out []item
