@@ -372,7 +372,7 @@ func (r *roll) moved(place int, fresh *process, how string, from *process, inFli
 	}
 	r.fleet[place] = fresh
 	r.replaced[place]++
-	r.say("worker %d: %s, instance %s → %s, %d queries in flight", place+1, how, from.instance()[:8], fresh.instance()[:8], inFlight)
+	r.say("worker %d: %s, instance %s → %s, in flight: %d", place+1, how, from.instance()[:8], fresh.instance()[:8], inFlight)
 	return nil
 }
 
@@ -475,7 +475,7 @@ func (r *roll) rollCoordinators(ctx context.Context) error {
 		name := r.names[c]
 		delete(r.names, c)
 		r.mu.Unlock()
-		r.say("coordinator %s has ended, %d queries were in flight", name, inFlight)
+		r.say("coordinator %s has ended, in flight: %d", name, inFlight)
 		fresh, err := r.coordinator(r.old.fletch, name, strings.TrimPrefix(c.url, "http://"))
 		if err != nil {
 			return err
@@ -528,7 +528,7 @@ func (r *roll) acrossBump(ctx context.Context) error {
 		name := r.names[p]
 		delete(r.names, p)
 		r.mu.Unlock()
-		r.say("coordinator %s has ended, %d queries were in flight", name, inFlight)
+		r.say("coordinator %s has ended, in flight: %d", name, inFlight)
 		if err := wait(ctx, r.pause); err != nil {
 			return err
 		}
