@@ -429,7 +429,7 @@ func (g *grammar) grouped(from, where, distinct *term, s *scope, want []kind) (*
 			keys = append(keys, r)
 		}
 	}
-	by, sets := seq(), false
+	by, sets, listed := seq(), false, false
 	if len(keys) > 0 {
 		var texts []any
 		for _, k := range keys {
@@ -438,7 +438,7 @@ func (g *grammar) grouped(from, where, distinct *term, s *scope, want []kind) (*
 		clause := seq(list(", ", texts...))
 		switch pick(g.r, 52, 13, 13, 14, 8) {
 		case 4:
-			clause = seq("ALL")
+			clause, listed = seq("ALL"), true // by the items that are no aggregates
 		case 1:
 			clause, sets = seq("ROLLUP(", clause, ")"), true
 		case 2:
@@ -454,7 +454,7 @@ func (g *grammar) grouped(from, where, distinct *term, s *scope, want []kind) (*
 		i := slices.IndexFunc(keys, func(r ref) bool { return r.kind == k })
 		e := g.aggregate(k, s)
 		switch {
-		case i >= 0 && !sets && g.p(10):
+		case i >= 0 && !sets && !listed && g.p(10):
 			e = exprOf(k, "any_value(", keys[i].text, ")")
 		case i >= 0 && g.p(60):
 			e = exprOf(k, keys[i].text)
