@@ -60,7 +60,7 @@ type Scalar struct {
 
 // A Call computes a function's results for some rows. There is one argument per parameter, of rows values each, of the Arrow types that
 // arrowio.TypeOf says in form Wide: a BIGINT is an *array.Int64, a VARCHAR an *array.String, a DECIMAL an *array.Decimal128. They are the
-// caller's and are not kept. The result, which becomes the caller's, has rows values of the Arrow type of the signature's result; a
+// caller's and are not kept: to give one back as the result, retain it. The result, which becomes the caller's, has rows values of the Arrow type of the signature's result; a
 // large string or a dictionary will do where a string would. An error fails the query, as does a panic. ctx is the query's.
 type Call func(ctx context.Context, args []arrow.Array, rows int) (arrow.Array, error)
 
