@@ -35,9 +35,9 @@ require (
 	github.com/duckdb/duckdb-go-bindings/lib/linux-arm64 v0.10506.0 // indirect
 	github.com/duckdb/duckdb-go-bindings/lib/windows-amd64 v0.10506.0 // indirect
 	github.com/duckdb/duckdb-go/v2 v2.10506.0
-	github.com/fletchdb/fletch/engine v0.1.0
-	github.com/fletchdb/fletch/gen v0.1.0 // indirect
-	github.com/fletchdb/fletch/services v0.1.0
+	github.com/fletchdb/fletch/engine v0.2.0
+	github.com/fletchdb/fletch/gen v0.2.0 // indirect
+	github.com/fletchdb/fletch/services v0.2.0
 	github.com/go-viper/mapstructure/v2 v2.5.0 // indirect
 	github.com/goccy/go-json v0.10.6 // indirect
 	github.com/google/flatbuffers v25.12.19+incompatible // indirect

@@ -4,8 +4,8 @@ go 1.26.0
 
 require (
 	github.com/apache/arrow-go/v18 v18.9.0
-	github.com/fletchdb/fletch/engine v0.1.0
-	github.com/fletchdb/fletch/services v0.1.0
+	github.com/fletchdb/fletch/engine v0.2.0
+	github.com/fletchdb/fletch/services v0.2.0
 	github.com/mmcloughlin/avo v0.6.0
 	golang.org/x/mod v0.42.0
 )
@@ -19,7 +19,7 @@ require (
 	github.com/andybalholm/brotli v1.2.8 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/fletchdb/fletch/gen v0.1.0 // indirect
+	github.com/fletchdb/fletch/gen v0.2.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/goccy/go-json v0.12.0 // indirect

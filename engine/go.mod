@@ -3,7 +3,7 @@ module github.com/fletchdb/fletch/engine
 go 1.26.0
 
 require (
-	github.com/fletchdb/fletch/gen v0.1.0
+	github.com/fletchdb/fletch/gen v0.2.0
 	golang.org/x/sys v0.47.0
 	google.golang.org/protobuf v1.36.12
 )

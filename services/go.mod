@@ -9,8 +9,8 @@ require (
 	connectrpc.com/grpcreflect/v2 v2.0.0
 	github.com/apache/arrow-go/v18 v18.8.0
 	github.com/creack/pty v1.1.24
-	github.com/fletchdb/fletch/engine v0.1.0
-	github.com/fletchdb/fletch/gen v0.1.0
+	github.com/fletchdb/fletch/engine v0.2.0
+	github.com/fletchdb/fletch/gen v0.2.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/rivo/uniseg v0.4.7
 	github.com/rogpeppe/go-internal v1.16.0

@@ -12,7 +12,7 @@ import (
 )
 
 // next is the version that the tree's modules require each other at.
-const next = "v0.1.0"
+const next = "v0.2.0"
 
 // A stranger is someone who has the Go command, and a proxy with Fletch's next release; nothing of this tree.
 type stranger struct{ env []string }
