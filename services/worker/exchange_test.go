@@ -97,3 +97,28 @@ func TestUnreadPartitionsAreLimited(t *testing.T) {
 		return
 	}
 }
+
+// A merge whose reader is slow waits with all that is behind it, and nothing else does: another query runs to its end over the same
+// connection meanwhile, and the slow reader gets every row in the end.
+func TestMergeWithASlowReader(t *testing.T) {
+	c := start(t)
+	c.open("slow", 1, 0)
+	slow := c.plans("slow", "SELECT l.* FROM lineitem l, (VALUES (1), (2), (3), (4)) v ORDER BY l_orderkey, l_linenumber", 3)
+	c.set(slow...)
+	reader := c.pull(t.Context(), slow[0].GetKey(), 0, 0, token)
+	first, err := reader.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := first.NumRows()
+
+	c.open("other", 1, 0)
+	other := c.plans("other", wide, 3)
+	c.set(other...)
+	if n := rows(t, c.pull(t.Context(), other[0].GetKey(), 0, 0, token)); n == 0 {
+		t.Error("the other query gave no rows")
+	}
+	if got += rows(t, reader); got != 4*60175 {
+		t.Errorf("the slow reader got %d rows", got)
+	}
+}
