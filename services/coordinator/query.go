@@ -184,7 +184,7 @@ func (c *Coordinator) ended(q *query, end *apiv1.QueryEnd) {
 	c.metrics.ended(q, end)
 	about := []any{"query", q.id, "rows", end.GetRows(), "attempts", end.GetAttempts(), "elapsed", end.GetElapsed().AsDuration()}
 	if e := end.GetError(); e != nil {
-		c.log.Info("query failed", append(about, "code", e.GetDetail().GetCode(), "error", e.GetMessage())...)
+		c.log.Info("query failed", append(about, "code", e.GetDetail().GetCode(), "error", q.record.secrets.Strike(e.GetMessage()))...)
 		return
 	}
 	c.log.Debug("query finished", about...)
@@ -273,7 +273,7 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 		if err == nil || ctx.Err() != nil || out.began {
 			return err
 		}
-		c.log.Info("attempt failed", "query", q.id, "ran", ran, "error", err)
+		c.log.Info("attempt failed", "query", q.id, "ran", ran, "error", q.record.secrets.Strike(err.Error()))
 		if !ran {
 			c.refused(q, err)
 		}
