@@ -70,7 +70,8 @@ func (e *embedded) Close() {
 
 func collect(r interface {
 	Next() (arrow.RecordBatch, error)
-}) (rows, error) {
+},
+) (rows, error) {
 	var out slt.Result
 	for {
 		rec, err := r.Next()

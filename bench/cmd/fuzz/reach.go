@@ -83,8 +83,10 @@ var (
 )
 
 // words that are functions without being written as calls.
-var spelled = map[string]string{" LIKE ": "like", " ILIKE ": "ilike", " SIMILAR TO ": "similar_to", "extract(": "extract", "extract(epoch ": "extract_epoch", "extract(second ": "extract_second",
-	"extract(milliseconds ": "extract_millisecond", " AT TIME ZONE ": "timezone"}
+var spelled = map[string]string{
+	" LIKE ": "like", " ILIKE ": "ilike", " SIMILAR TO ": "similar_to", "extract(": "extract", "extract(epoch ": "extract_epoch", "extract(second ": "extract_second",
+	"extract(milliseconds ": "extract_millisecond", " AT TIME ZONE ": "timezone",
+}
 
 // text counts the functions of a query, by their names in it: many are constants by the time there is a plan.
 func (r *reach) text(text string) {

@@ -74,7 +74,8 @@ func cluster(t *testing.T) (targets []target, c *client.Client) {
 		},
 		{
 			"coordinator", co.URL(), apiv1connect.QueryServiceExecuteProcedure,
-			[]string{strings.ToLower(identity.HeaderAPI), identity.API().String()}, envelope(&apiv1.ExecuteRequest{Statement: everything}),
+			[]string{strings.ToLower(identity.HeaderAPI), identity.API().String()},
+			envelope(&apiv1.ExecuteRequest{Statement: everything}),
 		},
 	}, connect(t, co.URL())
 }
