@@ -32,10 +32,12 @@ func (e *Conflict) Error() string {
 type Store struct {
 	path string
 
-	mu     sync.Mutex
+	disk sync.Mutex // held while the file is read or written, which may take long
+	read []byte     // what the file held when it was last good; disk is held
+
+	mu     sync.Mutex // never held while waiting for the disk: every query asks for the policy
 	policy Policy
-	read   []byte // what the file held when it was last good
-	broken error  // why the file is not followed; nil: it is
+	broken error // why the file is not followed; nil: it is
 }
 
 // Open makes a store of the file at path, or of memory for "". Where there is no file, initial is in force until there is one. A file
@@ -82,11 +84,12 @@ func (s *Store) Refresh() (changed bool) {
 	if s.path == "" {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.disk.Lock()
+	defer s.disk.Unlock()
 	return s.refresh()
 }
 
+// refresh is Refresh. s.disk is held.
 func (s *Store) refresh() (changed bool) {
 	content, err := readFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) && s.read == nil {
@@ -94,10 +97,15 @@ func (s *Store) refresh() (changed bool) {
 	} else if err == nil && (s.read == nil || !bytes.Equal(content, s.read)) {
 		var p Policy
 		if p, err = parse(content); err == nil {
-			s.policy, s.read, s.broken = p, content, nil
+			s.read = content
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.policy, s.broken = p, nil
 			return true
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	changed = (err == nil) != (s.broken == nil) || err != nil && err.Error() != s.broken.Error()
 	s.broken = err
 	return changed
@@ -116,13 +124,13 @@ func (s *Store) Set(ctx context.Context, p Policy) (Policy, error) {
 		}
 		defer unlock()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.disk.Lock()
+	defer s.disk.Unlock()
 	if s.path != "" {
 		s.refresh()
 	}
-	if p.Revision != s.policy.Revision {
-		return Policy{}, &Conflict{s.policy}
+	if now, _ := s.Policy(); p.Revision != now.Revision {
+		return Policy{}, &Conflict{now}
 	}
 	p.Revision++
 	p.Changed = time.Now()
@@ -131,9 +139,11 @@ func (s *Store) Set(ctx context.Context, p Policy) (Policy, error) {
 		if err != nil {
 			return Policy{}, fmt.Errorf("write the rollout file: %w", err)
 		}
-		s.read, s.broken = content, nil
+		s.read = content
 	}
-	s.policy = p
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.policy, s.broken = p, nil
 	return p, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -134,6 +135,39 @@ func TestBroken(t *testing.T) {
 	if p, err := open(t, path, Policy{}).Policy(); err != nil || p.Mode != Match || p.Revision != 8 {
 		t.Errorf("%v, %v", p, err)
 	}
+}
+
+// A disk that hangs holds up whoever reads the file, and no query: the last policy stays in force.
+func TestHangingDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rollout.json")
+	put(t, path, `{"pin": {"version": "v1"}}`)
+	s := open(t, path, Policy{})
+	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { s.Refresh() })
+	w, err := os.OpenFile(path, os.O_WRONLY, 0) // returns once the file is being read, which has no end before w is closed
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan Policy, 1)
+	wg.Go(func() {
+		p, _ := s.Policy()
+		told <- p
+	})
+	select {
+	case p := <-told:
+		if p.Version != "v1" {
+			t.Errorf("the policy is %s", p)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the policy waits for the disk")
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
 }
 
 func TestMemory(t *testing.T) {
