@@ -314,14 +314,15 @@ func (w *Writer) write(b *batch) bool {
 
 // append writes whole lines; after an error the segment is as it was, where the disk allows that.
 func (w *Writer) append(lines []byte, sync bool) error {
-	if _, err := w.file.Write(lines); err != nil {
-		_ = w.file.Truncate(w.size)
+	_, err := w.file.Write(lines)
+	if err == nil && sync {
+		err = w.file.Sync()
+	}
+	if err != nil {
+		_ = w.file.Truncate(w.size) // what comes next has the numbers of these lines
 		return err
 	}
 	w.size += int64(len(lines))
-	if sync {
-		return w.file.Sync()
-	}
 	return nil
 }
 

@@ -175,17 +175,32 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
+// What a sync failed for is lost as a whole: the segment ends as if it had not been written, and the log goes on without it.
 func TestFailingSyncIsNoCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
+		fails := func(err error) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.fails = err
+		}
 		w := writerOn(t, "", Config{files: d})
 		w.Append("q1", started("q1"))
-		d.fails = errors.New("input/output error")
+		<-time.After(time.Second) // of the bubble: it is written
+		fails(errors.New("input/output error"))
 		if w.Commit("q1", succeeded) {
 			t.Error("committed although the disk did not take it")
 		}
-		d.fails = nil
+		fails(nil)
+		<-time.After(15 * time.Second)
+		if !w.Commit("q2", succeeded) {
+			t.Error("not committed after the disk worked again")
+		}
 		_ = w.Close()
+		v := read(t, d.now(t))
+		if v.totals.Lost != 1 || len(v.faults) > 0 || v.states["q1"] != Lost {
+			t.Errorf("%d events lost, want 1; q1 is %q; faults %v", v.totals.Lost, v.states["q1"], v.faults)
+		}
 	})
 }
 
