@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"connectrpc.com/connect/v2"
@@ -52,6 +53,7 @@ func (a *attempt) supply(i int, s engine.Supply) error {
 	defer func() { _ = stream.Close() }()
 	err = a.send(stream, i, s, rows)
 	if errors.Is(err, errTable) {
+		a.cancel(err) // before the call ends: the worker tells only that its rows stopped coming
 		return err
 	}
 	if err == nil || errors.Is(err, io.EOF) { // the worker's answer says whether it has all, wants no more, or refuses
@@ -79,7 +81,7 @@ func (a *attempt) send(stream connect.ClientStream, i int, s engine.Supply, rows
 	}
 	schema, err := rows.Schema()
 	if err != nil {
-		return errors.Join(errTable, err)
+		return fmt.Errorf("%w: %w", errTable, err)
 	}
 	w, err := arrowwire.NewWriterTo(stream, schema)
 	if err != nil {
@@ -91,7 +93,7 @@ func (a *attempt) send(stream connect.ClientStream, i int, s engine.Supply, rows
 			return w.End()
 		}
 		if err != nil {
-			return errors.Join(errTable, err)
+			return fmt.Errorf("%w: %w", errTable, err)
 		}
 		if err := w.Write(rec); err != nil {
 			return err

@@ -69,6 +69,12 @@ func TestSessionTablesOnWorkers(t *testing.T) {
 	if _, _, err := run(t.Context(), c, "SELECT max(pad) FROM many JOIN orders ON k = o_orderkey", client.Options{SessionID: id, Memory: 256 << 10}); sqlerr.CodeOf(err) != sqlerr.MemoryLimit {
 		t.Errorf("without memory: %v", err)
 	}
+	// A table that cannot be read is what the query fails of, not that its rows stopped coming.
+	for range 20 {
+		if _, _, err := run(t.Context(), c, "SELECT count(*) FROM many JOIN nation ON k = n_regionkey WHERE 1 / (k - 150000) < 5", o); sqlerr.CodeOf(err) != sqlerr.DivisionByZero {
+			t.Errorf("a division by zero: %v", err)
+		}
+	}
 	text, _, err := run(t.Context(), c, "EXPLAIN ANALYZE SELECT count(*) FROM few JOIN nation ON k = n_regionkey", o)
 	if err != nil || !strings.Contains(text, "Worker:") {
 		t.Errorf("EXPLAIN ANALYZE: %s, %v", text, err)
