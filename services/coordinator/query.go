@@ -302,8 +302,7 @@ func (c *Coordinator) refused(q *query, err error) {
 		return
 	}
 	e := rpcerr.Of(err)
-	what := rpcerr.Message(e)
-	what = what[:min(len(what), maxRefusalText)]
+	what := text(rpcerr.Message(e), maxRefusalText)
 	c.poller.Refused(from.worker.URL, what)
 	var mismatch *rpcerr.MismatchError
 	if errors.As(err, &mismatch) {

@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/fletchdb/fletch/engine/sqlerr"
+	"github.com/fletchdb/fletch/services/resolver"
 	"github.com/fletchdb/fletch/services/rollout"
 )
 
@@ -128,4 +132,20 @@ func TestLineEnds(t *testing.T) {
 			t.Errorf("%v, %d lines left", err, len(l.waiting))
 		}
 	})
+}
+
+// A refusal is told of in valid UTF-8, wherever it is cut.
+func TestLongRefusal(t *testing.T) {
+	quiet := slog.New(slog.DiscardHandler)
+	c := &Coordinator{log: quiet, poller: resolver.NewPoller(resolver.Static(nil), nil, quiet)}
+	q := &query{}
+	for n := range 4 {
+		e := sqlerr.New(sqlerr.TooManyQueries, sqlerr.Pos{}, strings.Repeat("x", maxRefusalText-n)+"äöü")
+		c.refused(q, &workerError{resolver.Worker{URL: "http://w"}, e})
+	}
+	if end := q.end(nil); len(end.GetRefusals()) != 4 {
+		t.Errorf("%d refusals", len(end.GetRefusals()))
+	} else if _, err := proto.Marshal(end); err != nil {
+		t.Error(err)
+	}
 }
