@@ -70,7 +70,7 @@ func (c *Coordinator) attempt(ctx context.Context, q *query, plan *engine.Plan, 
 	a := &attempt{c: c, q: q, plan: plan, tasks: tasks, unknown: c.ignorances.of(chosen), token: make([]byte, 16), pending: map[taskRef]bool{}, ended: make(chan struct{})}
 	_, _ = rand.Read(a.token)
 	ctx, span := c.tracer.Start(ctx, "attempt", trace.WithAttributes(attribute.String("fletch.query", q.id), attribute.String("fletch.version", chosen.key.Version)))
-	defer func() { telemetry.End(span, err) }()
+	defer func() { telemetry.End(span, q.record.struck(err)) }()
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	defer func() {
 		a.cancel(context.Canceled)

@@ -178,13 +178,13 @@ func (r *record) spread(a *attempt, chosen *cohort, policy *eventlogv1.Policy) {
 func (r *record) attempt(m *eventlogv1.AttemptStarted) {
 	m.SinceStart = r.since()
 	for _, c := range r.columns {
-		m.Columns = append(m.Columns, &eventlogv1.Column{Name: text(c.GetName(), 1024), Type: c.GetType()})
+		m.Columns = append(m.Columns, &eventlogv1.Column{Name: text(r.secrets.Strike(c.GetName()), 1024), Type: c.GetType()})
 	}
 	r.log.Append(r.query.id, m)
 }
 
 func (r *record) stage(s ran) *eventlogv1.Stage {
-	m := &eventlogv1.Stage{Stage: s.stage.Stage, Tasks: uint32(s.tasks), Output: s.output()}
+	m := &eventlogv1.Stage{Stage: s.stage.Stage, Tasks: uint32(s.tasks), Output: text(r.secrets.Strike(s.output()), 4096)}
 	var visit func(n physical.Node, depth uint32)
 	visit = func(n physical.Node, depth uint32) {
 		name, detail, _ := strings.Cut(explain.Line(n), " ")
@@ -316,6 +316,14 @@ func (r *record) result() *eventlogv1.Digest {
 		m.Floats = append(m.Floats, c)
 	}
 	return m
+}
+
+// struck is err for people who may not see the statement's secrets: in logs and traces.
+func (r *record) struck(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(r.secrets.Strike(err.Error()))
 }
 
 func (r *record) error(err error) *eventlogv1.Error {

@@ -159,6 +159,7 @@ func TestEventLogOf(t *testing.T) {
 		{"SELECT random() < 2", "undetermined:true", "error:"},
 		{"SET x_password = 'hunter2'", "x_password = '***'", "hunter2"},
 		{"SELECT 'https://me:hunter2@h/x' FROM region", "https://***@h/x", "hunter2"},
+		{`SELECT r_name AS "https://me:hunter2@h/x", count(*) FROM region GROUP BY 1`, `name:"https://***@h/x"`, "hunter2"},
 		{"SELECT CAST(r_regionkey AS double precision) AS f FROM region", "sum:10", "exact:"},
 		{"EXPLAIN ANALYZE SELECT count(*) FROM region", "status:STATUS_SUCCEEDED", "error:"},
 	} {

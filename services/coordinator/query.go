@@ -175,7 +175,7 @@ func (c *Coordinator) run(ctx context.Context, q *query, out sink) (*apiv1.Query
 	end := q.end(err)
 	q.record.finished(end, err)
 	c.ended(q, end)
-	telemetry.End(span, err)
+	telemetry.End(span, q.record.struck(err))
 	return end, err
 }
 
@@ -273,7 +273,7 @@ func (c *Coordinator) attempts(ctx context.Context, q *query, out *counting) err
 		if err == nil || ctx.Err() != nil || out.began {
 			return err
 		}
-		c.log.Info("attempt failed", "query", q.id, "ran", ran, "error", q.record.secrets.Strike(err.Error()))
+		c.log.Info("attempt failed", "query", q.id, "ran", ran, "error", q.record.struck(err))
 		if !ran {
 			c.refused(q, err)
 		}
@@ -319,7 +319,7 @@ func (c *Coordinator) plan(ctx context.Context, q *query, w wish) (*engine.Plan,
 	planning, span := c.tracer.Start(ctx, "plan")
 	p := newPlanner(planning, c, q)
 	plan, err := p.first(w)
-	telemetry.End(span, err)
+	telemetry.End(span, q.record.struck(err))
 	if err != nil || plan.Local() {
 		return plan, nil, err
 	}

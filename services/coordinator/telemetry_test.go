@@ -14,6 +14,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
+	"github.com/fletchdb/fletch/services/client"
 	"github.com/fletchdb/fletch/services/coordinator"
 	"github.com/fletchdb/fletch/services/internal/clustertest"
 	"github.com/fletchdb/fletch/services/worker"
@@ -167,5 +168,29 @@ func TestTraces(t *testing.T) {
 		if task.SpanContext().TraceID() != q.SpanContext().TraceID() || task.Parent().SpanID() != attempt.SpanContext().SpanID() || !task.Parent().IsRemote() {
 			t.Errorf("a task within %v", task.Parent())
 		}
+	}
+}
+
+// What is secret in a statement is not in its spans.
+func TestTracesHaveNoSecrets(t *testing.T) {
+	spans := make(ended, 100)
+	c := over(t, []string{startWorker(t, "v1").URL()}, coordinator.WithTraces(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))))
+	for _, sql := range []string{"SELECT CAST('https://me:hunter2@h' AS integer)", "SELECT CAST('https://me:hunter2@h' || r_name AS integer) FROM region"} {
+		if _, _, err := run(t.Context(), c, sql, client.Options{}); err == nil {
+			t.Fatalf("%s gives a number", sql)
+		}
+	}
+	close(spans) // each has ended before its query
+	failed := map[string]int{}
+	for s := range spans {
+		if text := s.Status().Description; text != "" {
+			failed[s.Name()]++
+			if strings.Contains(text, "hunter2") {
+				t.Errorf("the span %s says %s", s.Name(), text)
+			}
+		}
+	}
+	if failed["query"] != 2 || failed["attempt"] != 1 {
+		t.Errorf("spans with an error: %v", failed)
 	}
 }
