@@ -72,7 +72,7 @@ func (f *fuzz) run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(f.dir)) }()
-	fmt.Printf("embedded against %s, seed %d, at %s\n", strings.Join(f.pairings, " and "), f.seed, revision())
+	fmt.Printf("embedded against %s, seed %d\n", strings.Join(f.pairings, " and "), f.seed)
 	for set := f.first; set-f.first < f.sets && !f.done(); set++ {
 		r := rand.New(rand.NewPCG(f.seed, set))
 		f.embedded.threads, f.embedded.batch = 1+r.IntN(4), []int{0, 0, 7, 50, 1000}[r.IntN(5)]
@@ -92,24 +92,6 @@ func (f *fuzz) run() (err error) {
 		}
 	}
 	return nil
-}
-
-// revision is the commit that this program was built from, so that what it prints says what it speaks of.
-func revision() string {
-	settings := map[string]string{}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			settings[s.Key] = s.Value
-		}
-	}
-	rev := settings["vcs.revision"]
-	if rev = rev[:min(len(rev), 7)]; rev == "" {
-		return "an unknown commit"
-	}
-	if settings["vcs.modified"] == "true" {
-		rev += " and changes"
-	}
-	return rev
 }
 
 func (f *fuzz) done() bool {
