@@ -32,6 +32,9 @@ type supply struct {
 	changed chan struct{}
 }
 
+// batchCost is about what a batch takes beside its columns' bytes, of which it may have none.
+const batchCost = 1 << 10
+
 func newSupply() *supply { return &supply{changed: make(chan struct{})} }
 
 // tell wakes those who wait for a change. s.mu is held.
@@ -42,7 +45,7 @@ func (s *supply) tell() {
 
 // put takes one reference of rec. more is false once the task wants no more.
 func (s *supply) put(rec arrow.RecordBatch, memory *budget.Budget) (more bool, err error) {
-	var size int64
+	size := int64(batchCost)
 	for _, c := range rec.Columns() {
 		size += int64(c.Data().SizeInBytes())
 	}
