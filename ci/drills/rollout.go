@@ -258,6 +258,7 @@ func (r *roll) count(found *rolled) {
 func (r *roll) report(found rolled, asJSON, unchecked bool) (bad bool, err error) {
 	limit := max(3*found.Before, 300)
 	bad = found.Queries == 0 || found.Failed+found.Wrong+found.Mixed > 0 || found.Replaced < fleetSize || found.InFlight < 1 || found.During > limit || !r.kill && found.AfterRows > 0
+	bad = bad || r.new != side{} && found.Bumped == 0
 	if unchecked {
 		bad = found.Mixed == 0
 	}
