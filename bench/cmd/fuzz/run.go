@@ -129,34 +129,39 @@ var errHang = errors.New("stands still")
 
 // ask asks one peer. A peer hangs that does not come back soon after its deadline, or comes back with it and has left the CPU alone:
 // peers run in this process, one at a time.
-func (f *fuzz) ask(p peer, text string) (out rows, err error) {
+func (f *fuzz) ask(p peer, text string) (rows, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), f.deadline)
 	defer cancel()
 	before := cpu()
-	done := make(chan struct{})
+	type answer struct {
+		rows rows
+		err  error
+	}
+	done := make(chan answer, 1) // nobody may be there any more to take it
 	go func() {
-		defer close(done)
+		var a answer
 		defer func() {
 			if v := recover(); v != nil {
-				err = panicked{fmt.Sprint(v), place(debug.Stack())}
+				a = answer{err: panicked{fmt.Sprint(v), place(debug.Stack())}}
 			}
+			done <- a
 		}()
-		out, err = p.query(ctx, text)
+		a.rows, a.err = p.query(ctx, text)
 	}()
 	late := time.NewTimer(f.deadline - time.Second)
 	defer late.Stop()
 	var stacks bytes.Buffer
 	select {
-	case <-done:
-		return out, err
+	case a := <-done:
+		return a.rows, a.err
 	case <-late.C: // while everything still stands where it stands
 		_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1)
 	}
 	hang := errHang
 	select {
-	case <-done:
-		if err == nil || cpu()-before > f.deadline/50 {
-			return out, err
+	case a := <-done:
+		if a.err == nil || cpu()-before > f.deadline/50 {
+			return a.rows, a.err
 		}
 	case <-time.After(f.deadline):
 		hang = fmt.Errorf("%w: it does not end at its deadline", errHang)
