@@ -31,7 +31,7 @@ func (s *clusterService) ListWorkers(ctx context.Context, _ *apiv1.ListWorkersRe
 	for _, w := range workers {
 		m := show(w)
 		reason, detail := unused(w, v, choice, now, "")
-		m.Used, m.Reason, m.ReasonDetail = reason == apiv1.UnusedReason_UNUSED_REASON_UNSPECIFIED, reason, detail[:min(len(detail), 512)]
+		m.Used, m.Reason, m.ReasonDetail = reason == apiv1.UnusedReason_UNUSED_REASON_UNSPECIFIED, reason, text(detail, 512)
 		out.Workers = append(out.Workers, m)
 	}
 	return out, nil

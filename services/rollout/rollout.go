@@ -37,7 +37,7 @@ func (k Key) String() string {
 	if k.Version != "" {
 		return fmt.Sprintf("version %q", k.Version)
 	}
-	return "build " + k.Build[:min(len(k.Build), 11)]
+	return "build " + strings.ToValidUTF8(k.Build[:min(len(k.Build), 11)], "")
 }
 
 // A Cohort is a cohort as a coordinator sees it.

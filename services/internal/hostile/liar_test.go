@@ -255,3 +255,23 @@ func TestWorkersThatAreOdd(t *testing.T) {
 		})
 	}
 }
+
+// What a worker says of itself is shown as valid UTF-8, wherever it is cut: one cannot hide the others.
+func TestUnreadableNames(t *testing.T) {
+	var urls []string
+	for _, change := range []func(*identityv1.WorkerInfoResponse){
+		func(i *identityv1.WorkerInfoResponse) { i.Version = strings.Repeat("ä", 1000) },
+		func(i *identityv1.WorkerInfoResponse) { i.Version = "x" + strings.Repeat("ä", 1000) },
+		func(i *identityv1.WorkerInfoResponse) { i.Version, i.Build = "", strings.Repeat("ä", 20) },
+	} {
+		liar := hostile.Liar{Info: func(_ *http.Request, i *identityv1.WorkerInfoResponse) { change(i) }}
+		urls = append(urls, liar.Serve(t, startWorker(t).URL()))
+	}
+	c := over(t, urls...)
+	if workers, err := c.Workers(t.Context()); err != nil || len(workers) != len(urls) {
+		t.Errorf("%v, %v", workers, err)
+	}
+	if r, err := c.Rollout(t.Context()); err != nil || len(r.GetCohorts()) != 1 {
+		t.Errorf("%v, %v", r, err)
+	}
+}
