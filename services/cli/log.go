@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -378,9 +379,8 @@ its line of the log, unchanged. Lines that are damaged are told of on standard e
 				return err
 			}
 			out := newBuffered(p.out)
-			defer out.flush()
 			for _, i := range l.Instances {
-				if _, err := i.Walk(eventlog.Visitor{
+				if _, err = i.Walk(eventlog.Visitor{
 					Line: func(_ *eventlog.Segment, l *eventlog.Line) error {
 						if l.Err == nil && f.takes(l) || errors.Is(l.Err, eventlog.ErrNewer) && f.takesAny(l) {
 							return out.line(show(l, format.value))
@@ -389,10 +389,13 @@ its line of the log, unchanged. Lines that are damaged are told of on standard e
 					},
 					Fault: func(f eventlog.Fault) { _, _ = fmt.Fprintf(p.err, "note: %v\n", &f) },
 				}); err != nil {
-					return err
+					break
 				}
 			}
-			return nil
+			if ferr := out.flush(); err == nil {
+				err = ferr
+			}
+			return err
 		},
 	}
 	f.register(cmd)
@@ -449,11 +452,10 @@ func logTailCommand(p *process) *cobra.Command {
 				return err
 			}
 			t := tailer{dir: args[0], at: map[string]int64{}, take: func(l *eventlog.Line) bool { return l.Err == nil && f.takes(l) }, format: format.value}
-			lines, err := t.read()
+			lines, err := t.read(max(0, last))
 			if err != nil {
 				return err
 			}
-			lines = lines[max(0, len(lines)-max(0, last)):]
 			tick := time.NewTicker(tailEvery)
 			defer tick.Stop()
 			for {
@@ -470,7 +472,7 @@ func logTailCommand(p *process) *cobra.Command {
 				case <-cmd.Context().Done():
 					return &toldError{context.Cause(cmd.Context())}
 				}
-				if lines, err = t.read(); err != nil {
+				if lines, err = t.read(math.MaxInt); err != nil {
 					return err
 				}
 			}
@@ -494,7 +496,11 @@ type tailer struct {
 
 type tailed struct{ at, text string }
 
-func (t *tailer) read() ([]tailed, error) {
+// tailMost is how many events are kept at least before those that are not among the last are let go.
+const tailMost = 1000
+
+// read gives the last n events of what has come, by their clocks.
+func (t *tailer) read(n int) ([]tailed, error) {
 	l, err := eventlog.List(t.dir)
 	if err != nil && !errors.Is(err, eventlog.ErrNoLog) {
 		return nil, err
@@ -505,16 +511,26 @@ func (t *tailer) read() ([]tailed, error) {
 			if s.Size <= t.at[s.Path] {
 				continue
 			}
-			if err := t.segment(s, &out); err != nil {
+			if err := t.segment(s, func(l tailed) {
+				if out = append(out, l); len(out) > tailMost && len(out)/2 > n { // the log is larger than memory
+					out = latest(out, n)
+				}
+			}); err != nil {
 				return nil, err
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b tailed) int { return strings.Compare(a.at, b.at) })
-	return out, nil
+	return latest(out, n), nil
 }
 
-func (t *tailer) segment(s eventlog.Segment, out *[]tailed) error {
+// latest is the n latest of events, in order.
+func latest(all []tailed, n int) []tailed {
+	slices.SortStableFunc(all, func(a, b tailed) int { return strings.Compare(a.at, b.at) })
+	return slices.Delete(all, 0, max(0, len(all)-n))
+}
+
+// segment gives what came to a segment to add.
+func (t *tailer) segment(s eventlog.Segment, add func(tailed)) error {
 	f, err := os.Open(s.Path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -541,7 +557,7 @@ func (t *tailer) segment(s eventlog.Segment, out *[]tailed) error {
 		}
 		t.at[s.Path] = l.Offset + int64(len(l.Raw)) + 1
 		if t.take(&l) {
-			*out = append(*out, tailed{string(l.At), show(&l, t.format)})
+			add(tailed{string(l.At), show(&l, t.format)})
 		}
 	}
 }
