@@ -21,7 +21,7 @@ const MaxSize = 16 << 20
 // The error is a *sqlerr.Error with a place: code Syntax with what was not expected there, Unsupported for what is known but not
 // offered, StatementTooLarge for more than MaxSize bytes or ast.MaxDepth levels, InvalidUTF8 for bytes that are no text.
 func Parse(sql string) ([]ast.Statement, error) {
-	if err := check(sql); err != nil {
+	if err := Check(sql); err != nil {
 		return nil, err
 	}
 	p := parser{lex: lexer{src: sql}}
@@ -56,7 +56,8 @@ func ParseOne(sql string) (ast.Statement, error) {
 	}
 }
 
-func check(sql string) error {
+// Check refuses text that no statement can be, whatever it says: too long, with a zero byte, not UTF-8.
+func Check(sql string) error {
 	if len(sql) > MaxSize {
 		return sqlerr.Newf(sqlerr.StatementTooLarge, sqlerr.Pos{}, "the statement has %d bytes, more than %d", len(sql), MaxSize).
 			WithHint("put the data into a file and query that")

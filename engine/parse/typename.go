@@ -244,7 +244,7 @@ func ParseType(text string) (t *ast.TypeName, err error) {
 
 // piece parses a text that is no statement.
 func piece(text string, read func(*parser)) error {
-	if err := check(text); err != nil {
+	if err := Check(text); err != nil {
 		return err
 	}
 	p := parser{lex: lexer{src: text}}

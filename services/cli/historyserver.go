@@ -36,7 +36,8 @@ Its first line on standard error says where it listens: fletch history at URL, l
 			if err := checkFolder("dir", dir); err != nil {
 				return err
 			}
-			if _, err := openEventLog(p, dir); err != nil {
+			log, err := listEventLog(dir)
+			if err != nil {
 				return err
 			}
 			if cache == "" {
@@ -49,6 +50,7 @@ Its first line on standard error says where it listens: fletch history at URL, l
 				return &usageError{err}
 			}
 			_, _ = fmt.Fprintf(p.err, "fletch history at %s, log %s\n", s.URL(), dir)
+			noteForeign(p, log) // not before: scripts read the first line
 			return serveUntilTold(cmd.Context(), p, s.Serve)
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,19 +43,30 @@ func oneFolder(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// openEventLog lists a log's segments.
+// openEventLog lists a log's segments, and notes what else is there.
 func openEventLog(p *process, dir string) (*eventlog.Log, error) {
+	l, err := listEventLog(dir)
+	if err == nil {
+		noteForeign(p, l)
+	}
+	return l, err
+}
+
+func listEventLog(dir string) (*eventlog.Log, error) {
 	l, err := eventlog.List(dir)
 	switch {
-	case errors.Is(err, eventlog.ErrNoLog), errors.Is(err, os.ErrNotExist):
+	case errors.Is(err, eventlog.ErrNoLog), errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil, &usageError{err}
 	case err != nil:
 		return nil, err
 	}
+	return l, nil
+}
+
+func noteForeign(p *process, l *eventlog.Log) {
 	if n := len(l.Foreign); n > 0 {
 		_, _ = fmt.Fprintf(p.err, "note: %d files are no segments and are left out, such as %s\n", n, l.Foreign[0])
 	}
-	return l, nil
 }
 
 // A verified is what verify says of an instance.

@@ -214,12 +214,19 @@ func TestServersEnd(t *testing.T) {
 				client.start(t)
 				<-time.After(300 * time.Millisecond)
 			}
-			for _, s := range []*spawned{c, w} {
+			log := t.TempDir() // of one segment and a file that is none, which history tells of, but not first
+			for _, name := range []string{"20260102T150405Z-0123456789abcdef0123456789abcdef-000001.jsonl", "notes.txt"} {
+				if err := os.WriteFile(filepath.Join(log, name), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h, _ := server(t, "history", "--listen", "127.0.0.1:0", "--dir", log, "--cache-dir", t.TempDir())
+			for _, s := range []*spawned{h, c, w} {
 				if err := s.Process.Signal(tc.signal); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for _, s := range []*spawned{c, w} {
+			for _, s := range []*spawned{h, c, w} {
 				if code := s.code(t, 3*time.Second); code != tc.want {
 					t.Errorf("%s: exit code %d: %s", s.Args[1], code, s.stderr.String())
 				}

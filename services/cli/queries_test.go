@@ -127,12 +127,19 @@ func TestQueriesUsage(t *testing.T) {
 		{[]string{"history"}, "--dir"},
 		{[]string{"history", "--dir", t.TempDir()}, "no segment"},
 		{[]string{"history", "--dir", "/no/such/folder"}, "there is no folder"},
+		{[]string{"log", "stat", "queries_test.go"}, "not a directory"},
+		{[]string{"rollout", "pni", "v1"}, "did you mean pin?"},
 	} {
 		if _, errs := command(t, exitUsage, tc.args...); !strings.Contains(errs, tc.says) {
 			t.Errorf("%v: %s", tc.args, errs)
 		}
 	}
-	command(t, exitUnreachable, "queries", "--connect", server)
+	if _, errs := command(t, exitUnreachable, "queries", "--connect", server); !strings.Contains(errs, "fletch serve starts a coordinator") {
+		t.Error(errs)
+	}
+	if out, _ := command(t, exitOK, "rollout", "--help"); strings.Count(out, "fletch rollout COMMAND [flags]") != 1 {
+		t.Errorf("its use is said more than once, or never: %s", out)
+	}
 }
 
 // Results are the same by their digests, floats within what another order of adding up gives.

@@ -32,7 +32,7 @@ func report(p *process, from source, err error) {
 	switch {
 	case errors.As(err, &unreachable):
 		fmt.Fprintf(&b, "%s\n", readable(unreachable.Error()))
-		hint(p, &b, "start a server with fletch serve, or leave --connect out to run in this process")
+		hint(p, &b, "fletch serve starts a coordinator, fletch worker a worker; fletch sql without --connect needs neither")
 	case errors.As(err, &e):
 		fmt.Fprintf(&b, "%s\n%s", readable(inContext(err, e)), caret(from, e.Pos))
 		hint(p, &b, e.Hint)

@@ -35,7 +35,6 @@ States of a cohort: inactive (never used), current (new queries use it), ramping
 it is about to take over), draining (its last queries run), drained (its workers may go).`,
 		Example: `  fletch rollout status --connect http://127.0.0.1:8470,http://127.0.0.1:8480
   fletch rollout ramp v2 20% --connect http://127.0.0.1:8470`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	add := func(use, short, long string, args cobra.PositionalArgs, of func(args []string) (change, error)) {
 		var (

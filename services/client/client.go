@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/fletchdb/fletch/engine/parse"
 	"github.com/fletchdb/fletch/engine/sqlerr"
 	apiv1 "github.com/fletchdb/fletch/gen/go/fletch/api/v1"
 	"github.com/fletchdb/fletch/gen/go/fletch/api/v1/apiv1connect"
@@ -169,6 +170,9 @@ type Result struct {
 
 // Query runs a statement. It returns as soon as the statement was accepted.
 func (c *Client) Query(ctx context.Context, statement string, o Options) (*Result, error) {
+	if err := parse.Check(statement); err != nil { // what is not UTF-8 the wire does not carry, and does not say why
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Result{ctx: ctx, cancel: cancel, progress: o.Progress}
 	req := &apiv1.ExecuteRequest{Statement: statement, Options: o.message()}
@@ -188,6 +192,10 @@ func (c *Client) Query(ctx context.Context, statement string, o Options) (*Resul
 		}
 		if unreachable := (*Unreachable)(nil); !errors.As(err, &unreachable) && broken(err) {
 			return nil, r.incomplete(err)
+		}
+		if connect.CodeOf(err) == connect.CodeResourceExhausted && sqlerr.CodeOf(err) == sqlerr.Internal {
+			return nil, sqlerr.Newf(sqlerr.StatementTooLarge, sqlerr.Pos{}, "the statement has %d bytes, more than the server reads: %w", len(statement), err).
+				WithHint("put the data into a file and query that")
 		}
 		return nil, err
 	}

@@ -192,6 +192,25 @@ func TestResultsThatBreakOff(t *testing.T) {
 	}
 }
 
+// A statement that no server takes is refused for what it is, and not as a connection that broke.
+func TestStatementsThatCannotBe(t *testing.T) {
+	tooLarge := script{err: connect.NewError(connect.CodeResourceExhausted, "message size 5000061 is larger than configured max 2097152")}
+	for _, tc := range []struct {
+		statement string
+		code      sqlerr.Code
+		says      string
+	}{
+		{"SELECT '\xff'", sqlerr.InvalidUTF8, "byte 0xff is not valid UTF-8"},
+		{"SELECT 'a\x00'", sqlerr.Syntax, "zero byte"},
+		{"SELECT 1", sqlerr.StatementTooLarge, "the statement has 8 bytes, more than the server reads"},
+	} {
+		_, err := connectTo(t, client.Config{}, serve(t, tooLarge)).Query(t.Context(), tc.statement, client.Options{})
+		if sqlerr.CodeOf(err) != tc.code || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%q: %v (%s)", tc.statement, err, sqlerr.CodeOf(err))
+		}
+	}
+}
+
 // The first server that answers is used; what a server says of a statement is final.
 func TestSeveralServers(t *testing.T) {
 	rows := numbers(t)

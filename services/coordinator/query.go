@@ -88,7 +88,8 @@ type taskRef struct{ stage, task uint32 }
 // start registers a query under a fresh id. The returned context ends with the client's, at the time-out, or by Cancel.
 func (c *Coordinator) start(ctx context.Context, statement string, options *apiv1.QueryOptions) (context.Context, *query, error) {
 	if len(statement) > 1<<20 {
-		return nil, nil, sqlerr.Newf(sqlerr.StatementTooLarge, sqlerr.Pos{}, "the statement has %d bytes, the limit is 1 MiB", len(statement))
+		return nil, nil, sqlerr.Newf(sqlerr.StatementTooLarge, sqlerr.Pos{}, "the statement has %d bytes, the limit is 1 MiB", len(statement)).
+			WithHint("put the data into a file and query that")
 	}
 	if options.GetBatchRows() > 65536 {
 		return nil, nil, sqlerr.Newf(sqlerr.InvalidParameter, sqlerr.Pos{}, "batch_rows is 1 to 65536, not %d", options.GetBatchRows())

@@ -192,6 +192,8 @@ func Happened(err error) string {
 		strings.Contains(text, "incomplete envelope"), strings.Contains(text, "EOF"), strings.Contains(text, "GOAWAY"), strings.Contains(text, "stream error"),
 		strings.Contains(text, "connection lost"):
 		return "the connection to it broke"
+	case connect.CodeOf(err) == connect.CodeUnimplemented:
+		return "a server that is no worker listens there"
 	}
 	return clip(text, 256)
 }

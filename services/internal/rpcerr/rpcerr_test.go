@@ -318,6 +318,7 @@ func TestFromWorker(t *testing.T) {
 		{"gone", connect.NewError(connect.CodeUnavailable, "connection refused"), sqlerr.WorkerLost, "lost worker http://w: unavailable: connection refused"},
 		{"nobody listens", connect.NewError(connect.CodeUnavailable, "").WithCause(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), sqlerr.WorkerLost, "lost worker http://w: nobody listens there"},
 		{"a stream that broke off", connect.NewError(connect.CodeInvalidArgument, "protocol error: incomplete envelope: unexpected EOF").WithCause(io.ErrUnexpectedEOF), sqlerr.WorkerLost, "lost worker http://w: the connection to it broke"},
+		{"no worker", connect.NewError(connect.CodeUnimplemented, "HTTP status 404 Not Found"), sqlerr.WorkerLost, "lost worker http://w: a server that is no worker listens there"},
 		{"a time-out", connect.NewError(connect.CodeDeadlineExceeded, "context deadline exceeded"), sqlerr.WorkerLost, "lost worker http://w: it did not answer in time"},
 		{"not connect's", io.EOF, sqlerr.WorkerLost, "lost worker http://w: the connection to it broke"},
 		{"a detail of another kind", connect.NewError(connect.CodeNotFound, "gone").WithDetail(&connect.ErrorDetail{Type: "x.Y", Value: []byte{1}}), sqlerr.WorkerLost, "lost worker http://w: not_found: gone"},
