@@ -3,7 +3,7 @@ module github.com/fletchdb/fletch/ci
 go 1.26.0
 
 require (
-	github.com/apache/arrow-go/v18 v18.9.0
+	github.com/apache/arrow-go/v18 v18.8.0
 	github.com/fletchdb/fletch/engine v0.2.0
 	github.com/fletchdb/fletch/services v0.2.0
 	github.com/mmcloughlin/avo v0.6.0
