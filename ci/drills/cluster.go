@@ -134,21 +134,35 @@ func (c *cluster) again(p *process) error {
 	return nil
 }
 
-// settle waits until the coordinator uses every worker.
+// settle waits until the coordinator uses every worker, in the process that runs now: after a restart it may not have asked yet.
 func (c *cluster) settle(ctx context.Context) error {
 	return until(ctx, 20*time.Second, "the coordinator uses every worker", func() bool {
-		var got struct{ Workers []struct{ Used bool } }
+		var got struct {
+			Workers []struct {
+				InstanceID string
+				Used       bool
+			}
+		}
 		if post(ctx, c.coordinator.url+"/fletch.api.v1.ClusterService/ListWorkers", &got) != nil {
 			return false
 		}
-		used := 0
+		used := map[string]bool{}
 		for _, w := range got.Workers {
-			if w.Used {
-				used++
+			used[w.InstanceID] = w.Used
+		}
+		for _, w := range c.workers {
+			if is, err := w.info(ctx); err != nil || !used[is.InstanceID] {
+				return false
 			}
 		}
-		return used == len(c.workers)
+		return true
 	})
+}
+
+// info is who a worker is and what it holds.
+type info struct {
+	InstanceID string
+	Load       load
 }
 
 // load is what a worker holds.
@@ -158,9 +172,14 @@ type load struct {
 }
 
 func (p *process) load(ctx context.Context) (load, error) {
-	var got struct{ Load load }
+	is, err := p.info(ctx)
+	return is.Load, err
+}
+
+func (p *process) info(ctx context.Context) (info, error) {
+	var got info
 	err := post(ctx, p.url+"/fletch.worker.v1.WorkerService/WorkerInfo", &got)
-	return got.Load, err
+	return got, err
 }
 
 // busy waits until every worker has tasks.
