@@ -119,6 +119,19 @@ func (c *Client) each(ctx context.Context, f func(*connect.Client) error) error 
 	return &Unreachable{c.urls, last}
 }
 
+// ask is each for a call that may be made twice: where the connection breaks in the call, too, the others are asked.
+func (c *Client) ask(ctx context.Context, f func(*connect.Client) error) error {
+	return c.each(ctx, func(cl *connect.Client) error { return anew(ctx, f(cl)) })
+}
+
+// anew makes of a connection that broke a server that does not answer.
+func anew(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || !broken(err) || !rpcerr.Broke(err) {
+		return err
+	}
+	return connect.NewError(connect.CodeUnavailable, err.Error()).WithCause(err)
+}
+
 // unimplemented is the error of a call that whoever answers does not have: an older coordinator, a worker, or a stranger.
 func unimplemented(ctx context.Context, c *connect.Client) (e *sqlerr.Error, stranger bool) {
 	v, err := apiv1connect.NewVersionServiceClient(c).GetVersion(ctx, &apiv1.GetVersionRequest{})
@@ -381,7 +394,7 @@ func split(b []byte) (*ipc.Message, error) {
 
 // Workers shows the workers that the coordinator sees.
 func (c *Client) Workers(ctx context.Context) (out []*apiv1.Worker, err error) {
-	err = c.each(ctx, func(cl *connect.Client) error {
+	err = c.ask(ctx, func(cl *connect.Client) error {
 		res, err := apiv1connect.NewClusterServiceClient(cl).ListWorkers(ctx, &apiv1.ListWorkersRequest{})
 		out = res.GetWorkers()
 		return err
@@ -391,7 +404,7 @@ func (c *Client) Workers(ctx context.Context) (out []*apiv1.Worker, err error) {
 
 // Rollout is the coordinator's policy, and its view of the cohorts.
 func (c *Client) Rollout(ctx context.Context) (out *apiv1.GetRolloutResponse, err error) {
-	err = c.each(ctx, func(cl *connect.Client) error {
+	err = c.ask(ctx, func(cl *connect.Client) error {
 		out, err = apiv1connect.NewRolloutServiceClient(cl).GetRollout(ctx, &apiv1.GetRolloutRequest{})
 		return err
 	})
@@ -412,7 +425,7 @@ func (c *Client) SetRollout(ctx context.Context, r *apiv1.Rollout) (out *apiv1.R
 
 // Version tells what the server is.
 func (c *Client) Version(ctx context.Context) (out *apiv1.GetVersionResponse, err error) {
-	err = c.each(ctx, func(cl *connect.Client) error {
+	err = c.ask(ctx, func(cl *connect.Client) error {
 		out, err = apiv1connect.NewVersionServiceClient(cl).GetVersion(ctx, &apiv1.GetVersionRequest{})
 		return err
 	})
@@ -421,7 +434,7 @@ func (c *Client) Version(ctx context.Context) (out *apiv1.GetVersionResponse, er
 
 // Cancel ends a query by its id.
 func (c *Client) Cancel(ctx context.Context, queryID string) error {
-	return c.each(ctx, func(cl *connect.Client) error {
+	return c.ask(ctx, func(cl *connect.Client) error {
 		_, err := apiv1connect.NewQueryServiceClient(cl).Cancel(ctx, &apiv1.CancelRequest{QueryId: queryID})
 		return err
 	})
@@ -429,7 +442,7 @@ func (c *Client) Cancel(ctx context.Context, queryID string) error {
 
 // Queries lists queries that the server knows: a page of those that req asks for.
 func (c *Client) Queries(ctx context.Context, req *apiv1.ListQueriesRequest) (out *apiv1.ListQueriesResponse, err error) {
-	err = c.each(ctx, func(cl *connect.Client) error {
+	err = c.ask(ctx, func(cl *connect.Client) error {
 		out, err = apiv1connect.NewHistoryServiceClient(cl).ListQueries(ctx, req)
 		return err
 	})
@@ -438,7 +451,7 @@ func (c *Client) Queries(ctx context.Context, req *apiv1.ListQueriesRequest) (ou
 
 // QueryByID tells all that the server knows of one query.
 func (c *Client) QueryByID(ctx context.Context, req *apiv1.GetQueryRequest) (out *apiv1.GetQueryResponse, err error) {
-	err = c.each(ctx, func(cl *connect.Client) error {
+	err = c.ask(ctx, func(cl *connect.Client) error {
 		out, err = apiv1connect.NewHistoryServiceClient(cl).GetQuery(ctx, req)
 		return err
 	})

@@ -285,6 +285,36 @@ func (k *keeping) Execute(ctx context.Context, req *apiv1.ExecuteRequest, stream
 	return k.script.Execute(ctx, req, stream)
 }
 
+// TestConnectionsThatBreak has a server that is going as it is asked: its kernel took the connection, and nobody reads.
+func TestConnectionsThatBreak(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 1))
+			_ = c.(*net.TCPConn).SetLinger(0)
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-gone })
+	going, good := "http://"+l.Addr().String(), serve(t, &keeping{})
+	if _, err := connectTo(t, client.Config{}, going, good).OpenSession(t.Context()); err != nil {
+		t.Errorf("a session: %v", err)
+	}
+	var unreachable *client.Unreachable
+	if _, err := connectTo(t, client.Config{}, going).Workers(t.Context()); !errors.As(err, &unreachable) {
+		t.Errorf("the only server: %v", err)
+	}
+}
+
 // A session whose server goes before anything ran in it is opened where the statement runs; one that was used is lost, by an error that
 // says so and not by a statement without its settings.
 func TestSessionsWhoseServerGoes(t *testing.T) {

@@ -35,13 +35,13 @@ func (c *Client) OpenSession(ctx context.Context) (id string, err error) {
 	return id, err
 }
 
-// open makes a session on a server; "" on one that has none.
+// open makes a session on a server; "" on one that has none. One that nobody came to know of holds nothing, so it may be opened elsewhere.
 func open(ctx context.Context, cl *connect.Client) (string, error) {
 	res, err := apiv1connect.NewSessionServiceClient(cl).OpenSession(ctx, &apiv1.OpenSessionRequest{})
 	if connect.CodeOf(err) == connect.CodeUnimplemented {
 		return "", nil
 	}
-	return res.GetSessionId(), err
+	return res.GetSessionId(), anew(ctx, err)
 }
 
 // CloseSession forgets a session.

@@ -174,6 +174,14 @@ func Lost(url string, err error) *sqlerr.Error {
 	}
 }
 
+// Broke tells whether a call failed as its connection did, after it was made.
+func Broke(err error) bool {
+	text := err.Error()
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed) ||
+		strings.Contains(text, "incomplete envelope") || strings.Contains(text, "EOF") || strings.Contains(text, "GOAWAY") ||
+		strings.Contains(text, "stream error") || strings.Contains(text, "connection lost")
+}
+
 // Happened says in words what broke a call to a worker, where it is one of the common things.
 func Happened(err error) string {
 	var dns *net.DNSError
@@ -188,9 +196,7 @@ func Happened(err error) string {
 		return "no way leads there"
 	case errors.Is(err, context.DeadlineExceeded), connect.CodeOf(err) == connect.CodeDeadlineExceeded, errors.As(err, &timeout) && timeout.Timeout():
 		return "it did not answer in time"
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed),
-		strings.Contains(text, "incomplete envelope"), strings.Contains(text, "EOF"), strings.Contains(text, "GOAWAY"), strings.Contains(text, "stream error"),
-		strings.Contains(text, "connection lost"):
+	case Broke(err):
 		return "the connection to it broke"
 	case connect.CodeOf(err) == connect.CodeUnimplemented:
 		return "a server that is no worker listens there"
